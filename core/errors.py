@@ -1,0 +1,97 @@
+"""The exception tree.
+
+MemdeckError
+├── SettingsError            a wrong value: key, value, what is allowed, where it stands
+├── WorkspaceError           no workspace, or it cannot be used
+├── StoreError               the index file
+│   ├── StoreReadOnly        it cannot be written now; searches go on
+│   ├── StoreCorrupt         not a database, or its pages are damaged; it is set aside and rebuilt
+│   ├── StoreBusy            another process held the write lock longer than the busy timeout
+│   └── StoreFull            no space left on the disk
+├── EmbeddingError           a provider
+│   ├── ProviderUnavailable  missing key, model or library; `remedy` says what to do
+│   ├── QuotaExhausted       a state, not to be retried
+│   ├── InputTooLarge        this text is beyond the provider's limit
+│   └── BadVector            NaN, Inf, zero, wrong length or not numbers
+├── SearchCancelled          the caller gave up
+├── SyncCancelled            the caller gave up
+└── BackendError             the qmd program
+"""
+
+from __future__ import annotations
+
+
+class MemdeckError(Exception):
+    """Base of all errors that memdeck raises on purpose; `str()` is fit for a person, `remedy` says what to do."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class SettingsError(MemdeckError):
+    """Settings that cannot be used; `problems` has one line for each wrong value."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class WorkspaceError(MemdeckError):
+    """No workspace, or it cannot be used."""
+
+
+class StoreError(MemdeckError):
+    """The index file failed."""
+
+
+class StoreReadOnly(StoreError):
+    """The index cannot be written now; searches go on."""
+
+
+class StoreCorrupt(StoreError):
+    """Not a database, or its pages are damaged."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the write lock longer than the busy timeout."""
+
+
+class StoreFull(StoreError):
+    """No space left on the disk."""
+
+
+class EmbeddingError(MemdeckError):
+    """An embedding provider failed; `retryable` tells whether waiting may help."""
+
+    def __init__(self, message: str, *, remedy: str = "", retryable: bool = False) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retryable = retryable
+
+
+class ProviderUnavailable(EmbeddingError):
+    """Missing key, model or library."""
+
+
+class QuotaExhausted(EmbeddingError):
+    """The provider's quota is used up: a state, not to be retried."""
+
+
+class InputTooLarge(EmbeddingError):
+    """A text beyond the provider's limit."""
+
+
+class BadVector(EmbeddingError):
+    """NaN, Inf, zero, wrong length, or not numbers."""
+
+
+class SearchCancelled(MemdeckError):
+    """The caller gave up on a search."""
+
+
+class SyncCancelled(MemdeckError):
+    """The caller gave up on a sync."""
+
+
+class BackendError(MemdeckError):
+    """The qmd program failed."""

@@ -1,0 +1,182 @@
+"""What happened, as dataclasses in the past tense, and the bus that carries them to whoever subscribed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from core.types import Progress, Source, SyncReason, SyncReport
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events; `at_ms` is epoch milliseconds."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncStarted(Event):
+    reason: SyncReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncProgressed(Event):
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncFinished(Event):
+    report: SyncReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIndexed(Event):
+    """A document's keyword rows are committed. `milliseconds` is read + chunk + write."""
+
+    source: Source
+    path: str
+    chunks: int
+    chunks_new: int
+    chunks_same: int
+    chunks_gone: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRemoved(Event):
+    source: Source
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRenamed(Event):
+    source: Source
+    old_path: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSkipped(Event):
+    path: str
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFailed(Event):
+    source: Source
+    path: str
+    error: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingProgressed(Event):
+    """Vectors were written. `waiting` counts chunks still without one."""
+
+    written: int
+    waiting: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingFailed(Event):
+    """A batch or a chunk could not be embedded; keyword search is not affected."""
+
+    error: str
+    chunks: int
+    retry_in_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingFinished(Event):
+    vectors: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityChanged(Event):
+    """The index was built with something else; `reason` names the first difference."""
+
+    reason: str
+    redone: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsBatched(Event):
+    """A burst of file events became few syncs."""
+
+    events: int
+    paths: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchStarted(Event):
+    mode: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchLost(Event):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterChanged(Event):
+    """Which process writes the index; `own` tells whether it is this one."""
+
+    pid: int | None
+    own: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRecovered(Event):
+    """The index file was reopened, repaired or rebuilt; `action` says which."""
+
+    action: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFailed(Event):
+    """The indexing worker met an error that belongs to no file; it was restarted unless `fatal`."""
+
+    error: str
+    fatal: bool = False
+
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class EventBus:
+    """Hands each event to every listener, on the publisher's thread and in order; a listener's error is logged, never raised.
+
+    Listeners must not block: they hand the event on (`post_message`, a queue) and return.
+    """
+
+    _listeners: list[Listener] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener; the returned function takes it away again."""
+        with self._lock:
+            self._listeners = [*self._listeners, listener]
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._listeners = [kept for kept in self._listeners if kept is not listener]
+
+        return unsubscribe
+
+    def publish(self, event: Event) -> None:
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:
+                log.exception("a listener failed on %s", type(event).__name__)

@@ -1,0 +1,142 @@
+"""The tables of the index file, and the one place that names them."""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+
+KEYWORD_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""Tokens of chunks_fts. Marks stay inside words, so that Hindi and the like keep whole words."""
+
+TABLES = f"""
+CREATE TABLE IF NOT EXISTS meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID, STRICT;
+
+CREATE TABLE IF NOT EXISTS files (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    path TEXT NOT NULL,
+    absolute TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    build TEXT NOT NULL,             -- hash of chunking, analysis and redaction: what the rows were made with
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    device INTEGER NOT NULL,
+    scanned_ns INTEGER NOT NULL,     -- when the stat key was read
+    indexed_ms INTEGER NOT NULL,
+    lines INTEGER NOT NULL,
+    date_ms INTEGER,                 -- from the name; NULL is undated
+    warning TEXT,                    -- e.g. bytes that were not UTF-8
+    dialect TEXT,
+    title TEXT,
+    details TEXT,                    -- JSON of what only a dialect knows (cwd, started, messages…)
+    UNIQUE (source, path)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS file_errors (
+    source TEXT NOT NULL,
+    path TEXT NOT NULL,
+    error TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (source, path)
+) WITHOUT ROWID, STRICT;
+
+CREATE TABLE IF NOT EXISTS chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    file_id INTEGER NOT NULL REFERENCES files (id),
+    ordinal INTEGER NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    heading TEXT NOT NULL,           -- JSON array
+    text TEXT NOT NULL,
+    embed_hash BLOB NOT NULL,        -- sha256 of exactly what the embedder gets
+    line_map TEXT,                   -- JSON array, NULL: start_line + i
+    observed_ms INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file_id, ordinal);
+CREATE INDEX IF NOT EXISTS chunks_by_embed_hash ON chunks (embed_hash);
+
+-- Words: head is the heading path and the words of the document's path. rowid = chunks.id.
+CREATE VIRTUAL TABLE IF NOT EXISTS chunks_fts USING fts5(
+    head, body, content='', contentless_delete=1, tokenize="{KEYWORD_TOKENIZER}"
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS chunks_fts_vocab USING fts5vocab(chunks_fts, 'row');
+
+-- Parts of words and punctuation, for literals and identifiers; positions are verified on the text.
+CREATE VIRTUAL TABLE IF NOT EXISTS chunks_trigram USING fts5(
+    body, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 0 remove_diacritics 1'
+);
+
+CREATE TABLE IF NOT EXISTS embedding_identities (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,        -- EmbeddingIdentity.key
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    recipe TEXT NOT NULL,
+    dims INTEGER,
+    state TEXT NOT NULL CHECK (state IN ('active', 'building'))
+) STRICT;
+-- The vectors of identity N stand in the vec0 table chunks_vec_N (rowid = chunks.id), made with its first vector.
+
+CREATE TABLE IF NOT EXISTS embedding_cache (
+    id INTEGER PRIMARY KEY,
+    identity_id INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    dims INTEGER NOT NULL,
+    vector BLOB NOT NULL,            -- float32, little-endian, L2 norm 1
+    updated_ms INTEGER NOT NULL,
+    UNIQUE (identity_id, hash)
+) STRICT;
+
+-- Chunks that wait for a vector of the identity in force; newest documents first.
+CREATE TABLE IF NOT EXISTS embedding_queue (
+    chunk_id INTEGER PRIMARY KEY,
+    newest_ns INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    retry_ms INTEGER NOT NULL DEFAULT 0,
+    error TEXT                       -- set: refused by the provider or a bad vector
+) STRICT;
+CREATE INDEX IF NOT EXISTS embedding_queue_order ON embedding_queue (newest_ns DESC, chunk_id);
+
+-- What the vector matrices of other connections must follow.
+CREATE TABLE IF NOT EXISTS changes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    chunk_id INTEGER NOT NULL,
+    op TEXT NOT NULL CHECK (op IN ('vector', 'delete'))
+) STRICT;
+
+-- n, Σv and Σvvᵀ of the vectors of one identity: mean and deviation of a query's cosines without a scan.
+CREATE TABLE IF NOT EXISTS vector_stats (
+    identity_id INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    total BLOB NOT NULL,             -- float64[dims]
+    outer BLOB                       -- float64[dims * dims]; NULL above 1024 dims
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,              -- sync, forget
+    payload TEXT NOT NULL,           -- JSON
+    asked_by INTEGER NOT NULL,       -- pid
+    asked_ms INTEGER NOT NULL,
+    done_ms INTEGER,
+    outcome TEXT
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS tombstones (
+    source TEXT NOT NULL,
+    path TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (source, path)
+) WITHOUT ROWID, STRICT;
+"""
+
+
+def vector_table(identity_id: int) -> str:
+    """Name of the vec0 table of one embedding identity."""
+    return f"chunks_vec_{identity_id}"
