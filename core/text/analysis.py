@@ -79,7 +79,7 @@ class _FoldTable(dict[int, str]):
         category = unicodedata.category(character)
         if category == "Cs":
             folded = "\ufffd"
-        elif category == "Cc":
+        elif category == "Cc" or character.isspace():
             folded = " "
         else:
             folded = character
@@ -103,7 +103,7 @@ class _WordTable(dict[int, str]):
         return self[code]
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+_CONTROLS = dict.fromkeys((*range(32), 127), " ")
 _FOLD = _FoldTable()
 _WORD = _WordTable()
 
@@ -111,11 +111,12 @@ _WORD = _WordTable()
 def fold(text: str) -> str:
     """`text` as search compares it: no case, accents, width or composition, and runs of white space as one blank."""
     if text.isascii():
-        plain = text.lower()
-        if _CONTROL.search(plain):
-            plain = _CONTROL.sub(" ", plain)
-        return " ".join(plain.split())
-    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FOLD)).split())
+        folded = text.lower().translate(_CONTROLS)
+    else:
+        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FOLD))
+    while "  " in folded:
+        folded = folded.replace("  ", " ")
+    return folded.strip(" ")
 
 
 def words(folded: str) -> list[str]:
