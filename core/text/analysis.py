@@ -12,18 +12,18 @@ ANALYSIS_VERSION = "1"
 
 # Scripts written without blanks. CJK (Hangul too, whose particles are glued to the word) is indexed as characters and
 # pairs of them, Thai, Lao, Burmese and Khmer as pairs: a single sign of these carries no meaning.
-_CJK = (
+CJK = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u303b\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
-_UNSPACED = (
+UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec6\u0ec8-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109f"
     "\u1780-\u17d3\u17d7\u17dc\u17dd\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 )
-CJK_RUN = re.compile(f"[{_CJK}]+")
-UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-_RUNS = re.compile(f"([{_CJK}]+)|([{_UNSPACED}]+)")
+CJK_RUN = re.compile(f"[{CJK}]+")
+UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_RUNS = re.compile(f"([{CJK}]+)|([{UNSPACED}]+)")
 
 _SPELLINGS = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4\u055a", "'"),
