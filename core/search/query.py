@@ -50,13 +50,13 @@ class Filters:
 class Query:
     """A query, read.
 
-    `text` is what is searched for, as typed but without filters; `meaning` is what an embedder gets (without the
+    `text` is what is searched for, as typed but without filters; `semantic_text` is what an embedder gets (without the
     quotes too); `folded` is `text` folded; `phrases` are the quoted phrases as typed; `typed_filters` are the filters
     as typed, in order.
     """
 
     text: str
-    meaning: str
+    semantic_text: str
     folded: str
     phrases: tuple[str, ...] = ()
     filters: Filters = field(default_factory=Filters)
@@ -143,13 +143,13 @@ def parse_query(text: str, *, today: Callable[[], date] | None = None) -> Query:
     reader = _FilterReader(today or (lambda: datetime.now().astimezone().date()))
     asked = " ".join(_FILTER.sub(reader.take, cleaned).split())
     phrases = [phrase for match in _PHRASE.finditer(asked) if fold(phrase := match["phrase"].strip())]
-    meaning = " ".join(_PHRASE.sub(r" \g<phrase> ", asked).split())
+    semantic_text = " ".join(_PHRASE.sub(r" \g<phrase> ", asked).split())
     folded = fold(asked)
     if not folded.strip('" '):
         return Query("", "", "", filters=reader.filters(), typed_filters=tuple(reader.typed))
     return Query(
         text=asked,
-        meaning=meaning,
+        semantic_text=semantic_text,
         folded=folded,
         phrases=tuple(dict.fromkeys(phrases)),
         filters=reader.filters(),
