@@ -3,9 +3,13 @@
 MemdeckError
 ├── SettingsError            a wrong value: key, value, what is allowed, where it stands
 ├── WorkspaceError           no workspace, or it cannot be used
+├── Undecodable              a file whose bytes are no text
+├── NotAllowed               a path that may not be read; `str()` is the reason
 ├── StoreError               the index file
+│   ├── StoreMissing         there is none yet
 │   ├── StoreReadOnly        it cannot be written now; searches go on
 │   ├── StoreCorrupt         not a database, or its pages are damaged; it is set aside and rebuilt
+│   ├── KeywordsDamaged      the keyword tables alone are damaged; they are filled anew from the chunks
 │   ├── StoreBusy            another process held the write lock longer than the busy timeout
 │   └── StoreFull            no space left on the disk
 ├── EmbeddingError           a provider
@@ -41,8 +45,20 @@ class WorkspaceError(MemdeckError):
     """No workspace, or it cannot be used."""
 
 
+class Undecodable(MemdeckError):
+    """A file whose bytes are no text in an encoding that is read."""
+
+
+class NotAllowed(MemdeckError):
+    """A path that may not be read; `str()` is the reason."""
+
+
 class StoreError(MemdeckError):
     """The index file failed."""
+
+
+class StoreMissing(StoreError):
+    """There is no index yet."""
 
 
 class StoreReadOnly(StoreError):
@@ -51,6 +67,10 @@ class StoreReadOnly(StoreError):
 
 class StoreCorrupt(StoreError):
     """Not a database, or its pages are damaged."""
+
+
+class KeywordsDamaged(StoreError):
+    """The keyword tables alone are damaged; they are filled anew from the chunks."""
 
 
 class StoreBusy(StoreError):
