@@ -1,1 +1,1 @@
-
+"""Who answers: the built-in index, or another program behind the same interface."""

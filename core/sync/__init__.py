@@ -1,1 +1,1 @@
-
+"""Bringing the index in step with the files: messages, plan, worker, embedding pool."""

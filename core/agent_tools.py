@@ -1,0 +1,130 @@
+"""The two tools of agents: `memory_search` and `memory_get`, as plain JSON-ready dicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.errors import MemdeckError
+from core.memory import Memory
+from core.types import GetResult, Hit, SearchMode, SearchRequest, SearchResult
+
+Json = dict[str, Any]
+"""A JSON object."""
+
+
+def memory_search(
+    memory: Memory,
+    query: str,
+    *,
+    max_results: int | None = None,
+    min_score: float | None = None,
+    session_key: str | None = None,
+    mode: SearchMode = "hybrid",
+    explain: bool = False,
+) -> Json:
+    """Search and answer in the shape of SPEC §10; a failure has the same keys, `disabled` and what to do."""
+    request = SearchRequest(query, mode=mode, max_results=max_results, min_score=min_score, session_key=session_key)
+    try:
+        result = memory.search(request)
+    except MemdeckError as error:
+        return unavailable(memory, error)
+    return search_json(memory, result, session_key=session_key, explain=explain)
+
+
+def search_json(memory: Memory, result: SearchResult, *, session_key: str | None = None, explain: bool = False) -> Json:
+    """A search result in the shape of `memory_search`."""
+    mode = memory.settings.settings.citations
+    cite = shows_citations(mode, session_key)
+    answer: Json = {
+        "results": [hit_json(hit, cite=cite, explain=explain) for hit in result.hits],
+        "provider": result.provider,
+        "model": result.model,
+        "citations": mode,
+        "mode": result.mode,
+    }
+    if result.fallback is not None:
+        answer["fallback"] = dict(result.fallback)
+    if result.warning is not None:
+        answer["warning"] = result.warning
+    return answer
+
+
+def hit_json(hit: Hit, *, cite: bool, explain: bool = False) -> Json:
+    """One hit; lines are 1-based and inclusive, scores 0 to 1, null where there was nothing to score."""
+    snippet = hit.snippet
+    answer: Json = {
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "line": hit.line,
+        "score": round(hit.score, 6),
+        "vectorScore": _rounded(hit.parts.vector),
+        "textScore": _rounded(hit.parts.text),
+        "snippet": snippet,
+        "source": hit.source,
+    }
+    if hit.heading:
+        answer["heading"] = " > ".join(hit.heading)
+    if cite:
+        answer["citation"] = str(hit.citation)
+        answer["snippet"] = f"{snippet.strip()}\n\nSource: {hit.citation}"
+    if explain:
+        answer["explain"] = {
+            "words": hit.parts.explain(),
+            "literal": hit.parts.literal,
+            "matched": list(hit.parts.matched),
+            "decay": hit.parts.decay,
+            "diversity": hit.parts.diversity,
+            "evidence": {name: round(value, 6) for name, value in hit.parts.evidence.items()},
+        }
+    return answer
+
+
+def shows_citations(mode: str, session_key: str | None) -> bool:
+    """`auto` shows them unless the session key has a `group` or `channel` part."""
+    if mode != "auto":
+        return mode == "on"
+    return not {"group", "channel"} & set((session_key or "").split(":"))
+
+
+def unavailable(memory: Memory, error: MemdeckError) -> Json:
+    """What a failed search answers, so that an agent can branch on `disabled`."""
+    return {
+        "results": [],
+        "provider": memory.selection.provider,
+        "model": memory.selection.model,
+        "citations": memory.settings.settings.citations,
+        "mode": "keyword",
+        "disabled": True,
+        "error": str(error),
+        "warning": "memory search is not available at the moment",
+        "action": error.remedy or "run `memdeck doctor` and follow its remedies, then search again",
+    }
+
+
+def memory_get(memory: Memory, path: str, from_line: int | None = None, lines: int | None = None) -> Json:
+    """Read lines of an indexed document in the shape of SPEC §10."""
+    return get_json(memory.get(path, from_line, lines))
+
+
+def get_json(result: GetResult) -> Json:
+    """A `GetResult` as JSON."""
+    answer: Json = {
+        "path": result.path,
+        "status": result.status,
+        "from": result.from_line,
+        "lines": result.lines,
+        "text": result.text,
+        "truncated": result.truncated,
+    }
+    if result.next_from is not None:
+        answer["nextFrom"] = result.next_from
+    if result.error is not None:
+        answer["error"] = result.error
+    return answer
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+

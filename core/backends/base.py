@@ -1,0 +1,44 @@
+"""What every backend can do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from core.sync.messages import ProgressListener
+from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
+
+PartialListener = Callable[[SearchResult], None]
+
+
+class MemoryBackend(Protocol):
+    """Answers searches and keeps itself in step with the files. Calls block; they may come from any thread."""
+
+    @property
+    def name(self) -> str: ...
+
+    def search(
+        self,
+        request: SearchRequest,
+        *,
+        on_partial: PartialListener | None = None,
+        cancel: threading.Event | None = None,
+    ) -> SearchResult:
+        """Raises SearchCancelled, StoreError, BackendError."""
+        ...
+
+    def sync(
+        self,
+        reason: SyncReason,
+        *,
+        force: bool = False,
+        vectors: bool = True,
+        paths: tuple[str, ...] | None = None,
+        on_progress: ProgressListener | None = None,
+        cancel: threading.Event | None = None,
+    ) -> SyncReport:
+        """Raises StoreError; errors of single files stand in the report."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,100 @@
+"""Read-only connections for searches: a few, kept for life, leased to one caller at a time."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.embedding.base import Embedder
+from core.errors import SearchCancelled
+from core.search.pipeline import Searcher
+from core.settings.model import Settings
+from core.store.database import Database
+from core.store.documents import Documents
+from core.store.matrix import VectorMatrix
+
+CANCEL_POLL_SECONDS = 0.02
+
+
+@dataclass(slots=True)
+class Reader:
+    """One read-only connection and what stands on it."""
+
+    database: Database
+    documents: Documents
+    searcher: Searcher
+    generation: int
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class ReaderPool:
+    """Up to `size` readers, opened when first needed; `generation` tells them that the file was replaced.
+
+    The vector matrix is shared, so that its memory is paid once.
+    """
+
+    def __init__(
+        self, store: Path, settings: Settings, embedder: Embedder | None, *, keep_matrix: bool, size: int = 2
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._embedder = embedder
+        self._matrix = VectorMatrix(limit_mb=settings.query.matrix_mb) if keep_matrix else None
+        self._slots: queue.LifoQueue[Reader | None] = queue.LifoQueue()
+        for _ in range(size):
+            self._slots.put(None)
+        self._size = size
+        self._closed = threading.Event()
+
+    @contextmanager
+    def lease(self, generation: int = 0, cancel: threading.Event | None = None) -> Iterator[Reader]:
+        """A reader of one's own for a while. Raises SearchCancelled, StoreError."""
+        reader = self._take(cancel)
+        try:
+            if reader is not None and reader.generation != generation:
+                reader.close()
+                reader = None
+            if reader is None:
+                reader = self._open(generation)
+            yield reader
+        finally:
+            if self._closed.is_set() and reader is not None:
+                reader.close()
+                reader = None
+            self._slots.put(reader)
+
+    def _take(self, cancel: threading.Event | None) -> Reader | None:
+        while True:
+            if cancel is not None and cancel.is_set():
+                raise SearchCancelled("the search was cancelled")
+            try:
+                return self._slots.get(timeout=CANCEL_POLL_SECONDS)
+            except queue.Empty:
+                continue
+
+    def _open(self, generation: int) -> Reader:
+        database = Database.open(
+            self._store,
+            read_only=True,
+            vector_extension=self._settings.store.vector.enabled,
+            extension_path=self._settings.store.vector.extension_path,
+        )
+        searcher = Searcher(database, self._settings, embedder=self._embedder, matrix=self._matrix)
+        return Reader(database, Documents(database), searcher, generation)
+
+    def close(self) -> None:
+        """Close the readers that nobody has; leased ones close when they come back."""
+        self._closed.set()
+        for _ in range(self._size):
+            try:
+                reader = self._slots.get_nowait()
+            except queue.Empty:
+                return
+            if reader is not None:
+                reader.close()

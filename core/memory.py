@@ -1,0 +1,268 @@
+"""One agent's memory, opened: search, get, sync, status, events."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from core import status as status_room
+from core.backends.base import PartialListener
+from core.backends.builtin import BuiltinBackend
+from core.embedding.select import select_embedder
+from core.errors import NotAllowed, Undecodable, WorkspaceError
+from core.events import EventBus
+from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir
+from core.sources.reading import read_range
+from core.sources.workspace import open_readable, resolve_readable, scan_workspace
+from core.sync.intake import Intake, MemoryIntake
+from core.sync.messages import ProgressListener
+from core.text.lines import LineSource
+from core.text.tokens import TokenCounter
+from core.types import (
+    Finding,
+    GetResult,
+    IndexedDocument,
+    SearchRequest,
+    SearchResult,
+    Status,
+    SyncReason,
+    SyncReport,
+)
+
+
+class Memory:
+    """The memory of one agent in one workspace. Open it with `open_memory`, close it with `close`.
+
+    Calls block and may come from any thread; `start` keeps the index in step in the background.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: str,
+        workspace: Path,
+        store: Path,
+        settings: LoadedSettings,
+        home: Path,
+        cache_dir: Path,
+        environ: Mapping[str, str],
+        resident: bool,
+    ) -> None:
+        self.agent = agent
+        self.workspace = workspace
+        self.store_path = store
+        self.settings = settings
+        self.events = EventBus()
+        self._home = home
+        self._counter = TokenCounter()
+        values = settings.settings
+        self.selection = select_embedder(values, environ=environ, cache_dir=cache_dir)
+        self.backend = BuiltinBackend(store, values, self.selection, self._intakes, self.events, resident=resident)
+        self._started_sessions: set[str] = set()
+        self._on_close: list[Callable[[], None]] = []
+        self._background = False
+
+    def _intakes(self) -> list[Intake]:
+        values = self.settings.settings
+        intakes: list[Intake] = []
+        if "memory" in values.sources:
+            intakes.append(MemoryIntake(self.workspace, values, home=self._home, counter=self._counter))
+        return intakes
+
+    # -- finding
+
+    @property
+    def embeds_while_typing(self) -> bool:
+        """Whether a query may be embedded at each keystroke: only where that costs no request."""
+        embedder = self.selection.embedder
+        return embedder is not None and embedder.identity.endpoint == ""
+
+    def search(
+        self,
+        request: SearchRequest,
+        *,
+        on_partial: PartialListener | None = None,
+        cancel: threading.Event | None = None,
+    ) -> SearchResult:
+        """Answer a query; blank queries do no work. Raises SearchCancelled, StoreError.
+
+        Never waits for a sync: in a process that keeps the index in step a search starts one and goes on.
+        """
+        sync = self.settings.settings.sync
+        if self._background and request.query.strip():
+            key = request.session_key
+            if key is not None and sync.on_session_start and key not in self._started_sessions:
+                self._started_sessions.add(key)
+                self.backend.worker.request("session-start")
+            elif sync.on_search and self.backend.worker.state.dirty and not self.backend.worker.state.busy:
+                self.backend.worker.request("search")
+        return self.backend.search(request, on_partial=on_partial, cancel=cancel)
+
+    def get(self, path: str, from_line: int | None = None, lines: int | None = None) -> GetResult:
+        """Lines of a document that may be read, by 1-based `from_line`; never raises for a bad path or range."""
+        for name, value in (("from", from_line), ("lines", lines)):
+            if value is not None and value < 1:
+                return GetResult(path, "not_allowed", error=f"{name} counts from 1; got {value}")
+        try:
+            descriptor = open_readable(
+                path, workspace=self.workspace, extra_paths=self.settings.settings.extra_paths, home=self._home
+            )
+            with LineSource.from_descriptor(descriptor) as source:
+                return replace(read_range(source, from_line, lines), path=path)
+        except NotAllowed as error:
+            return GetResult(path, "not_allowed", error=str(error))
+        except FileNotFoundError:
+            return GetResult(path, "missing", error="there is no such file")
+        except PermissionError:
+            return GetResult(path, "denied", error="the file may not be read by this user")
+        except Undecodable as error:
+            return GetResult(path, "denied", error=str(error))
+        except OSError as error:
+            return GetResult(path, "denied", error=error.strerror or str(error))
+
+    def absolute(self, path: str) -> Path:
+        """Where a document's path lies on disk. Raises NotAllowed."""
+        return resolve_readable(
+            path, workspace=self.workspace, extra_paths=self.settings.settings.extra_paths, home=self._home
+        )
+
+    def lines(self, path: str) -> LineSource:
+        """The document's lines, for a viewer. Raises NotAllowed, OSError, Undecodable."""
+        return LineSource.from_descriptor(
+            open_readable(
+                path, workspace=self.workspace, extra_paths=self.settings.settings.extra_paths, home=self._home
+            )
+        )
+
+    # -- keeping in step
+
+    def start(self) -> None:
+        """Keep the index in step in the background: a first sync now, vectors after it."""
+        self._background = True
+        self.backend.worker.request("session-start")
+
+    def sync(
+        self,
+        reason: SyncReason = "manual",
+        *,
+        force: bool = False,
+        vectors: bool = True,
+        paths: tuple[Path, ...] | None = None,
+        on_progress: ProgressListener | None = None,
+        cancel: threading.Event | None = None,
+    ) -> SyncReport:
+        """Bring the index in step and wait: for keywords, with `vectors` for all vectors too.
+
+        Errors of single files stand in the report. Raises StoreError, SyncCancelled.
+        """
+        absolute = tuple(os.path.abspath(path) for path in paths) if paths is not None else None
+        return self.backend.sync(
+            reason, force=force, vectors=vectors, paths=absolute, on_progress=on_progress, cancel=cancel
+        )
+
+    def changed_files(self) -> int:
+        """How many files differ from the index by their stat keys: new, changed or gone. Reads no file."""
+        return status_room.changed_files(self.backend, self._intakes())
+
+    # -- knowing
+
+    def status(self, deep: bool = False) -> Status:
+        """The state of this memory; `deep` probes the vector table, the embedder and the writer with real work."""
+        return status_room.collect(
+            self.backend,
+            self.settings.settings,
+            workspace=self.workspace,
+            intakes=self._intakes(),
+            deep=deep,
+        )
+
+    def doctor(self, repair: bool = False) -> tuple[Finding, ...]:
+        """Check the parts one by one; with `repair`, set right what can be set right from the files."""
+        return status_room.examine(
+            self.backend, self.settings, workspace=self.workspace, intakes=self._intakes(), repair=repair
+        )
+
+    def documents(self) -> tuple[IndexedDocument, ...]:
+        """All indexed documents, by path."""
+        if not self.store_path.exists():
+            return ()
+        with self.backend.readers.lease(self.backend.worker.state.generation) as reader:
+            return tuple(reader.documents.list())
+
+    def close(self) -> None:
+        """Stop the worker after its transaction and give everything back. Idempotent."""
+        self._background = False
+        self.backend.close()
+        for callback in self._on_close:
+            callback()
+        self._on_close.clear()
+
+
+_open: dict[str, Memory] = {}
+_open_lock = threading.Lock()
+
+
+def open_memory(
+    *,
+    workspace: Path | None = None,
+    agent: str = "main",
+    store: Path | None = None,
+    settings: LoadedSettings | None = None,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    home: Path | None = None,
+    cwd: Path | None = None,
+    resident: bool = False,
+) -> Memory:
+    """Open the memory of `agent` in `workspace`; the same agent, workspace and settings give the same object.
+
+    `flags` are settings given on the command line, by dotted key. `resident` keeps vectors in memory, for processes
+    that live long. Raises WorkspaceError, SettingsError.
+    """
+    environ = os.environ if environ is None else environ
+    home = Path.home() if home is None else home
+    found = resolve_workspace(workspace, environ=environ, home=home, cwd=cwd or Path.cwd())
+    if found is None:
+        raise WorkspaceError(
+            "no workspace: neither ~/.openclaw/workspace nor a MEMORY.md or memory/ in the current folder",
+            remedy="name one with --workspace DIR",
+        )
+    if not found.is_dir():
+        raise WorkspaceError(f"the workspace {found} is not a folder", remedy="name another with --workspace DIR")
+    loaded = settings or load_settings(workspace=found, agent=agent, environ=environ, home=home, flags=flags)
+    index = store or store_path(loaded.settings, agent=agent, workspace=found, environ=environ, home=home)
+    key = _memory_key(agent, found, index, loaded, resident)
+    with _open_lock:
+        memory = _open.get(key)
+        if memory is None:
+            memory = Memory(
+                agent=agent,
+                workspace=found,
+                store=index,
+                settings=loaded,
+                home=home,
+                cache_dir=user_cache_dir(environ, home),
+                environ=environ,
+                resident=resident,
+            )
+            memory._on_close.append(lambda: _open.pop(key, None))
+            _open[key] = memory
+        return memory
+
+
+def _memory_key(agent: str, workspace: Path, store: Path, loaded: LoadedSettings, resident: bool) -> str:
+    parts = (agent, os.path.realpath(workspace), os.path.abspath(store), loaded.settings.model_dump_json(), str(resident))
+    return hashlib.sha256("\x1f".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+def close_all() -> None:
+    """Close every memory that this process has open."""
+    with _open_lock:
+        memories = list(_open.values())
+    for memory in memories:
+        memory.close()

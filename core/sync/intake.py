@@ -1,0 +1,91 @@
+"""How a source's files become documents and chunks: scan, read, chunk. One intake for each source."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from core.chunking import CHUNKING_VERSION, chunk_document, embedding_hash, embedding_text
+from core.settings.model import Settings
+from core.sources.workspace import read_document, scan_paths, scan_workspace
+from core.text.analysis import ANALYSIS_VERSION
+from core.text.tokens import TokenCounter
+from core.types import Chunk, Document, Scan, ScannedFile, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document ready to be written: its chunks, and for each the sha256 of what the embedder will get."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    embed_hashes: tuple[bytes, ...]
+
+
+class Intake(Protocol):
+    """One source. `build` names everything that shapes its rows besides the text, so that a change is noticed."""
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def build(self) -> str: ...
+
+    def scan(self, cancel: threading.Event | None = None) -> Scan:
+        """All files of the source."""
+        ...
+
+    def scan_paths(self, paths: Iterable[str]) -> Scan:
+        """Only the given absolute paths, or what lies below them; what is not there is left out."""
+        ...
+
+    def read(self, file: ScannedFile) -> Document:
+        """Raises OSError, Undecodable."""
+        ...
+
+    def prepare(self, document: Document) -> Prepared: ...
+
+
+class MemoryIntake:
+    """Markdown of the workspace and of the extra paths."""
+
+    source: Source = "memory"
+
+    def __init__(self, workspace: Path, settings: Settings, *, home: Path, counter: TokenCounter) -> None:
+        self._workspace = workspace
+        self._extra_paths = settings.extra_paths
+        self._multimodal = settings.multimodal if settings.multimodal.enabled else None
+        self._tokens = settings.chunking.tokens
+        self._overlap = settings.chunking.overlap
+        self._home = home
+        self._counter = counter
+
+    @property
+    def build(self) -> str:
+        return build_key("memory", self._tokens, self._overlap)
+
+    def scan(self, cancel: threading.Event | None = None) -> Scan:
+        return scan_workspace(
+            self._workspace, self._extra_paths, home=self._home, multimodal=self._multimodal, cancel=cancel
+        )
+
+    def scan_paths(self, paths: Iterable[str]) -> Scan:
+        return scan_paths(self._workspace, self._extra_paths, paths, home=self._home, multimodal=self._multimodal)
+
+    def read(self, file: ScannedFile) -> Document:
+        return read_document(file)
+
+    def prepare(self, document: Document) -> Prepared:
+        chunks = chunk_document(document.text, tokens=self._tokens, overlap=self._overlap, counter=self._counter)
+        hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
+        return Prepared(document, tuple(chunks), hashes)
+
+
+def build_key(source: Source, tokens: int, overlap: int, *extra: str) -> str:
+    """sha256 over what shapes the rows of a source: chunking, analysis, and what only that source knows."""
+    parts = (source, str(tokens), str(overlap), str(CHUNKING_VERSION), str(ANALYSIS_VERSION), *extra)
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,284 @@
+"""One sync as a series of short steps: scan, plan, read and chunk ahead, commit keyword rows document by document."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+
+from core.errors import MemdeckError, StoreError, SyncCancelled, Undecodable
+from core.events import EventBus, FileFailed, FileIndexed, FileRemoved, FileRenamed, FileSkipped, SyncProgressed
+from core.store.database import Database
+from core.store.documents import Documents, FileRow
+from core.sync.intake import Intake, Prepared
+from core.sync.plan import Key, Plan, plan_sync
+from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
+
+AHEAD = 32
+"""Documents read and chunked before the writer gets to them."""
+COMMIT_SECONDS = 0.1
+"""A transaction takes in documents for this long, each of them whole."""
+PROGRESS_SECONDS = 0.25
+
+_FileEvent = FileIndexed | FileRenamed | FileFailed | FileSkipped
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What reading one file came to: a document to write, or the same text as before, or an error."""
+
+    file: ScannedFile
+    prepared: Prepared | None = None
+    same: Document | None = None
+    error: Exception | None = None
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class JobCounts:
+    """The tally of a sync; documents unless named otherwise, seconds by stage."""
+
+    scanned: int = 0
+    indexed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    chunks_added: int = 0
+    chunks_removed: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"scan": 0.0, "read": 0.0, "keyword": 0.0, "embed": 0.0})
+
+
+@dataclass(frozen=True, slots=True)
+class JobTools:
+    """What a job works with; all of it belongs to the worker."""
+
+    database: Database
+    documents: Documents
+    intakes: Sequence[Intake]
+    executor: Executor
+    bus: EventBus
+    clock: Callable[[], float]
+
+    def now_ms(self) -> int:
+        return int(self.clock() * 1000)
+
+
+class KeywordJob:
+    """Brings keyword rows in step with the files; `steps()` yields after each commit and may be closed at any yield.
+
+    An error in one file is recorded against it; errors of the store end the job and reach the caller.
+    """
+
+    def __init__(
+        self,
+        tools: JobTools,
+        reason: SyncReason,
+        *,
+        force: bool,
+        paths: tuple[str, ...] | None,
+        cancelled: Callable[[], bool],
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._tools = tools
+        self.reason = reason
+        self.force = force
+        self.paths = paths
+        self.counts = JobCounts()
+        self.scans: dict[Source, Scan] = {}
+        self.scan_started = False
+        self._cancelled = cancelled
+        self._on_progress = on_progress
+        self._cancel = threading.Event()
+        self._last_progress = 0.0
+
+    def steps(self) -> Iterator[None]:
+        """Run; each yield is a point between transactions. Raises SyncCancelled, StoreError."""
+        self.scan_started = True
+        for intake in self._tools.intakes:
+            yield from self._sync_source(intake)
+
+    def _sync_source(self, intake: Intake) -> Iterator[None]:
+        started = time.perf_counter()
+        scanned_ns = int(self._tools.clock() * 1e9)
+        scan = intake.scan_paths(self.paths) if self.paths is not None else intake.scan(self._cancel)
+        rows = self._tools.documents.stat_keys(intake.source)
+        if self.paths is not None:
+            rows = _rows_below(rows, self.paths)
+        plan = plan_sync(scan, rows, builds={intake.source: intake.build}, force=self.force)
+        self.scans[intake.source] = scan
+        self.counts.scanned += len(scan.files)
+        self.counts.unchanged += plan.unchanged
+        self.counts.skipped += len(scan.skipped)
+        self.counts.seconds["scan"] += time.perf_counter() - started
+        if self.paths is None:
+            self._forget_stale_errors(intake.source, scan)
+        yield from self._write(intake, plan, rows, scanned_ns)
+        yield from self._remove(plan)
+
+    def _forget_stale_errors(self, source: Source, scan: Scan) -> None:
+        found = {file.path for file in scan.files}
+        stale = [error for error in self._tools.documents.errors() if error.source == source and error.path not in found]
+        if stale:
+            with self._tools.database.transaction():
+                for error in stale:
+                    self._tools.documents.clear_error(source, error.path)
+
+    def _write(self, intake: Intake, plan: Plan, rows: Mapping[Key, FileRow], scanned_ns: int) -> Iterator[None]:
+        outcomes = self._read_ahead(intake, plan.read, rows)
+        done, total = 0, len(plan.read)
+        exhausted = total == 0
+        while not exhausted:
+            if self._cancelled():
+                raise SyncCancelled("the sync was cancelled")
+            batch: list[_Outcome] = []
+            events: list[_FileEvent] = []
+            first = next(outcomes, None)
+            if first is None:
+                break
+            started = time.perf_counter()
+            with self._tools.database.transaction():
+                outcome: _Outcome | None = first
+                while outcome is not None:
+                    batch.append(outcome)
+                    events.extend(self._write_whole(intake, outcome, plan, scanned_ns))
+                    if time.perf_counter() - started > COMMIT_SECONDS:
+                        break
+                    outcome = next(outcomes, None)
+                exhausted = outcome is None
+            self.counts.seconds["keyword"] += time.perf_counter() - started
+            done += len(batch)
+            for event in events:
+                self._tools.bus.publish(event)
+            self._progress(done, total, f"Indexing {intake.source} files…")
+            yield
+
+    def _read_ahead(
+        self, intake: Intake, files: Sequence[ScannedFile], rows: Mapping[Key, FileRow]
+    ) -> Iterator[_Outcome]:
+        waiting: deque[Future[_Outcome]] = deque()
+        todo = iter(files)
+        try:
+            while True:
+                while len(waiting) < AHEAD and (file := next(todo, None)) is not None:
+                    row = rows.get((file.source, file.path))
+                    waiting.append(self._tools.executor.submit(self._read, intake, file, row))
+                if not waiting:
+                    return
+                outcome = waiting.popleft().result()
+                self.counts.seconds["read"] += outcome.seconds
+                yield outcome
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _read(self, intake: Intake, file: ScannedFile, row: FileRow | None) -> _Outcome:
+        started = time.perf_counter()
+        try:
+            document = intake.read(file)
+            if row is not None and row.hash == document.hash and row.build == intake.build and not self.force:
+                return _Outcome(file, same=document, seconds=time.perf_counter() - started)
+            return _Outcome(file, prepared=intake.prepare(document), seconds=time.perf_counter() - started)
+        except FileNotFoundError:
+            return _Outcome(file, seconds=time.perf_counter() - started)
+        except Exception as error:
+            return _Outcome(file, error=error, seconds=time.perf_counter() - started)
+
+    def _write_whole(self, intake: Intake, outcome: _Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
+        """One document, all of it or nothing; what fails is its own error, unless the store itself failed."""
+        try:
+            with self._tools.database.transaction():
+                return self._write_one(intake, outcome, plan, scanned_ns)
+        except StoreError:
+            raise
+        except Exception as error:
+            return [self._record(outcome.file, error)]
+
+    def _write_one(
+        self, intake: Intake, outcome: _Outcome, plan: Plan, scanned_ns: int
+    ) -> list[_FileEvent]:
+        file, documents, now_ms = outcome.file, self._tools.documents, self._tools.now_ms()
+        if outcome.error is not None:
+            return [self._record(file, outcome.error)]
+        if outcome.same is not None:
+            documents.touch(file.source, file.path, outcome.same.stat, scanned_ns)
+            self.counts.unchanged += 1
+            return []
+        if outcome.prepared is None:  # gone between scan and read; the next scan sees it as gone
+            return []
+        started = time.perf_counter()
+        prepared = outcome.prepared
+        replaced = documents.replace(
+            prepared.document,
+            prepared.chunks,
+            build=intake.build,
+            scanned_ns=scanned_ns,
+            now_ms=now_ms,
+            embed_hashes=prepared.embed_hashes,
+        )
+        documents.clear_error(file.source, file.path)
+        self.counts.indexed += 1
+        self.counts.chunks_added += replaced.new
+        self.counts.chunks_removed += replaced.gone
+        events: list[_FileEvent] = []
+        old = plan.renamed.get((file.source, file.path))
+        if old is not None:
+            events.append(FileRenamed(at_ms=now_ms, source=file.source, old_path=old[1], path=file.path))
+        events.append(
+            FileIndexed(
+                at_ms=now_ms,
+                source=file.source,
+                path=file.path,
+                chunks=len(prepared.chunks),
+                chunks_new=replaced.new,
+                chunks_same=replaced.same,
+                chunks_gone=replaced.gone,
+                milliseconds=(outcome.seconds + time.perf_counter() - started) * 1000,
+            )
+        )
+        return events
+
+    def _record(self, file: ScannedFile, error: Exception) -> FileFailed | FileSkipped:
+        now_ms = self._tools.now_ms()
+        if isinstance(error, Undecodable):
+            self.counts.skipped += 1
+            self._tools.documents.record_skip(file, "undecodable", str(error), now_ms=now_ms)
+            return FileSkipped(at_ms=now_ms, path=file.path, kind="undecodable", detail=str(error))
+        words = str(error) if isinstance(error, MemdeckError) else f"{type(error).__name__}: {error}"
+        self.counts.failed += 1
+        attempts = self._tools.documents.record_error(file.source, file.path, words, now_ms=now_ms)
+        return FileFailed(at_ms=now_ms, source=file.source, path=file.path, error=words, attempts=attempts)
+
+    def _remove(self, plan: Plan) -> Iterator[None]:
+        renamed_from = set(plan.renamed.values())
+        for start in range(0, len(plan.gone), 50):
+            group = plan.gone[start : start + 50]
+            with self._tools.database.transaction():
+                for source, path in group:
+                    self.counts.chunks_removed += self._tools.documents.remove(source, path)
+                    self._tools.documents.clear_error(source, path)
+            self.counts.removed += len(group)
+            for source, path in group:
+                if (source, path) not in renamed_from:
+                    self._tools.bus.publish(FileRemoved(at_ms=self._tools.now_ms(), source=source, path=path))
+            yield
+
+    def _progress(self, completed: int, total: int, label: str) -> None:
+        now = time.monotonic()
+        if completed < total and now - self._last_progress < PROGRESS_SECONDS:
+            return
+        self._last_progress = now
+        progress = Progress(completed, total, label)
+        self._on_progress(progress)
+        self._tools.bus.publish(SyncProgressed(at_ms=self._tools.now_ms(), progress=progress))
+
+
+def _rows_below(rows: Mapping[Key, FileRow], paths: Sequence[str]) -> dict[Key, FileRow]:
+    exact = set(paths)
+    folders = tuple(path.rstrip("/") + "/" for path in paths)
+    return {
+        key: row for key, row in rows.items() if row.absolute in exact or row.absolute.startswith(folders)
+    }

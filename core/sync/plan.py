@@ -1,0 +1,77 @@
+"""What changed: a scan held against the rows of the index, without reading a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from core.store.documents import FileRow
+from core.types import Scan, ScannedFile, Source
+
+SETTLED_NS = 2_000_000_000
+"""A stat key is believed only when the file was this much older than its scan: file systems tick coarsely, and an
+edit of the same size within one tick leaves size and mtime as they were."""
+
+Key = tuple[Source, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`read` has the files to read, new and newest first; `unchanged` counts the rest; `gone` are rows without a file.
+
+    `renamed` maps a new path to the old one whose file it is (same device, inode, size and mtime).
+    """
+
+    read: tuple[ScannedFile, ...]
+    unchanged: int
+    gone: tuple[Key, ...]
+    renamed: Mapping[Key, Key]
+
+
+def is_settled(row: FileRow) -> bool:
+    """Whether the row's stat key tells a later edit for sure."""
+    return row.scanned_ns - row.stat.mtime_ns > SETTLED_NS
+
+
+def below(path: str, prefixes: Iterable[str]) -> bool:
+    """Whether a document path lies under one of `prefixes`; "" stands for every workspace-relative path."""
+    for prefix in prefixes:
+        if prefix == "":
+            if not path.startswith("/"):
+                return True
+        elif path == prefix or path.startswith(prefix.rstrip("/") + "/"):
+            return True
+    return False
+
+
+def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source, str], force: bool = False) -> Plan:
+    """Compare a full scan with the index.
+
+    A row is gone only when its path lies under no uncertain prefix: a failed scan is never taken for deletion.
+    Rows of sources that `builds` does not name are left alone.
+    """
+    found = {(file.source, file.path) for file in scan.files}
+    gone = tuple(
+        key for key in rows if key not in found and key[0] in builds and not below(key[1], scan.uncertain)
+    )
+    read = [
+        file
+        for file in scan.files
+        if force or not _is_current(file, rows.get((file.source, file.path)), builds.get(file.source, ""))
+    ]
+    read.sort(key=lambda file: file.stat.mtime_ns, reverse=True)
+    identity = {_inode_key(rows[key]): key for key in gone}
+    renamed = {}
+    for file in read:
+        old = identity.get((file.stat.device, file.stat.inode, file.stat.size, file.stat.mtime_ns))
+        if old is not None and (file.source, file.path) not in rows:
+            renamed[(file.source, file.path)] = old
+    return Plan(tuple(read), len(scan.files) - len(read), gone, renamed)
+
+
+def _is_current(file: ScannedFile, row: FileRow | None, build: str) -> bool:
+    return row is not None and row.stat == file.stat and row.build == build and is_settled(row)
+
+
+def _inode_key(row: FileRow) -> tuple[int, int, int, int]:
+    return (row.stat.device, row.stat.inode, row.stat.size, row.stat.mtime_ns)

@@ -1,0 +1,50 @@
+"""What the worker is doing, as one frozen value that status and screens read without a lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.types import Progress, Scan, Source, SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What the worker is built from. `concurrency` counts embedding requests at once; `cache_entries` bounds the cache."""
+
+    store: Path
+    vector_extension: bool = True
+    extension_path: str | None = None
+    concurrency: int = 1
+    cache_entries: int = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryCounters:
+    """How often a read-only index was reopened, and what came of it."""
+
+    attempts: int = 0
+    successes: int = 0
+    failures: int = 0
+    last_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """A snapshot. `dirty`: files may have changed since the last sync that covered them all."""
+
+    alive: bool = False
+    busy: bool = False
+    dirty: bool = True
+    progress: Progress | None = None
+    waiting: int = 0
+    embedding_error: str | None = None
+    last_report: SyncReport | None = None
+    last_error: str | None = None
+    owner_pid: int | None = None
+    is_writer: bool = False
+    read_only: bool = False
+    recovery: RecoveryCounters = field(default_factory=RecoveryCounters)
+    scans: tuple[tuple[Source, Scan], ...] = ()
+    generation: int = 0
+    """Moves when the index file itself was replaced; readers then open it anew."""

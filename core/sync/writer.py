@@ -1,0 +1,261 @@
+"""The writer's side of the worker: runs syncs in short steps and writes the vectors that come back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from core.embedding.base import Embedder
+from core.errors import StoreError, SyncCancelled
+from core.events import EventBus, SyncFinished, SyncStarted
+from core.store.database import Database
+from core.store.documents import Documents
+from core.store.requests import Requests
+from core.sync.embedding_feed import EmbeddingFeed
+from core.sync.flights import Flight, FlightQueue
+from core.sync.intake import Intake
+from core.sync.keyword_job import JobTools, KeywordJob
+from core.sync.messages import SyncRequested, Ticket, VectorsReady
+from core.sync.reports import from_payload, report_from, to_outcome, with_vectors
+from core.sync.state import WorkerOptions
+from core.types import Progress, Scan, Source, SyncReport
+
+REQUEST_POLL_SECONDS = 0.25
+
+
+class WriterRole:
+    """Owns the database while this process holds the writer lock. All methods run on the worker's thread."""
+
+    def __init__(
+        self,
+        database: Database,
+        options: WorkerOptions,
+        intakes: Sequence[Intake],
+        embedder: Embedder | None,
+        bus: EventBus,
+        deliver: Callable[[VectorsReady], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._options = options
+        self._bus = bus
+        self._clock = clock
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memdeck-read")
+        self._documents = Documents(database)
+        self._requests = Requests(database)
+        self._tools = JobTools(database, self._documents, intakes, self._executor, bus, clock)
+        self._flights = FlightQueue()
+        self._current: Flight | None = None
+        self._awaiting: list[_AwaitingVectors] = []
+        self._last_poll = 0.0
+        self.scans: dict[Source, Scan] = {}
+        self.last_report: SyncReport | None = None
+        self.progress: Progress | None = None
+        self.feed: EmbeddingFeed | None = None
+        if embedder is not None:
+            self.feed = EmbeddingFeed(
+                database,
+                self._documents,
+                embedder,
+                concurrency=options.concurrency,
+                bus=bus,
+                deliver=deliver,
+                clock=clock,
+            )
+
+    @property
+    def is_busy(self) -> bool:
+        return self._current is not None or len(self._flights) > 0
+
+    @property
+    def is_dirty(self) -> bool:
+        """No full sync has succeeded since the start, or one is due."""
+        return self.last_report is None or self.last_report.failed > 0 or self.is_busy
+
+    def enqueue(self, request: SyncRequested) -> None:
+        self._flights.add(request, self._current)
+
+    def receive(self, message: VectorsReady) -> None:
+        if self.feed is not None:
+            self.feed.receive(message)
+
+    def sleep_seconds(self, longest: float) -> float:
+        """How long there is nothing to do but wait for messages."""
+        if self.is_busy:
+            return 0.0
+        retry = self.feed.seconds_to_retry if self.feed is not None else None
+        return min(longest, retry) if retry is not None else longest
+
+    def step(self) -> None:
+        """One short piece of work: a step of a sync, then the embedding pool. Raises StoreError."""
+        self._take_requests()
+        outer = self._current
+        if outer is not None and not outer.is_targeted and self._flights.has_targeted:
+            self._run_targeted(outer)
+        if self._current is None:
+            self._begin(self._flights.pop())
+        if self._current is not None:
+            self._advance()
+        if self.feed is not None:
+            self.feed.pump()
+        self._settle()
+
+    def _take_requests(self) -> None:
+        """Syncs that other processes ask for."""
+        now = time.monotonic()
+        if now - self._last_poll < REQUEST_POLL_SECONDS:
+            return
+        self._last_poll = now
+        for asked in self._requests.take("sync"):
+            self._flights.add(from_payload(asked.payload), self._current, external=asked.id)
+
+    def _run_targeted(self, outer: Flight) -> None:
+        """A small sync between two steps of a full one."""
+        self._current = None
+        try:
+            self._begin(self._flights.pop())
+            while self._current is not None:
+                self._advance()
+        finally:
+            self._current = outer
+
+    def _begin(self, flight: Flight | None) -> None:
+        if flight is None:
+            return
+        request = flight.request
+        if flight.is_cancelled():
+            self._finish(flight, SyncReport(request.reason, cancelled=True))
+            return
+        flight.job = KeywordJob(
+            self._tools,
+            request.reason,
+            force=request.force,
+            paths=request.paths,
+            cancelled=flight.is_cancelled,
+            on_progress=lambda progress: self._tell(flight, progress),
+        )
+        flight.steps = flight.job.steps()
+        self._current = flight
+        if self.feed is not None:
+            self.feed.retry_now()
+        self._bus.publish(SyncStarted(at_ms=self._tools.now_ms(), reason=request.reason))
+
+    def _tell(self, flight: Flight, progress: Progress) -> None:
+        self.progress = progress
+        flight.tell(progress)
+
+    def _advance(self) -> None:
+        flight = self._current
+        assert flight is not None
+        assert flight.steps is not None
+        assert flight.job is not None
+        cancelled = False
+        try:
+            next(flight.steps)
+            return
+        except StopIteration:
+            pass
+        except SyncCancelled:
+            cancelled = True
+        self._current = None
+        if flight.request.paths is None:
+            self.scans.update(flight.job.scans)
+        waiting = self.feed.waiting if self.feed is not None else 0
+        self._finish(flight, report_from(flight.job, waiting=waiting, cancelled=cancelled))
+
+    def _finish(self, flight: Flight, report: SyncReport) -> None:
+        self.progress = None
+        if flight.request.paths is None and not report.cancelled:
+            self.last_report = report
+        self._bus.publish(SyncFinished(at_ms=self._tools.now_ms(), report=report))
+        for request_id in flight.external:
+            self._requests.finish(request_id, to_outcome(report), now_ms=self._tools.now_ms())
+        made = self.feed.made if self.feed is not None else 0
+        for ticket in flight.tickets:
+            if ticket.vectors and self.feed is not None and not report.cancelled:
+                self._awaiting.append(_AwaitingVectors(ticket, report, made, time.perf_counter()))
+            elif not ticket.done.done():
+                ticket.done.set_result(report)
+
+    def _settle(self) -> None:
+        """Answer those who wait for vectors, when none is owed any more or the provider has failed."""
+        if not self._awaiting:
+            return
+        assert self.feed is not None
+        waiting = self.feed.waiting
+        idle = self.feed.is_idle
+        left = []
+        for awaiting in self._awaiting:
+            if idle or awaiting.ticket.cancel.is_set():
+                awaiting.answer(self.feed, waiting)
+            else:
+                awaiting.tell(self.feed, waiting)
+                left.append(awaiting)
+        self._awaiting = left
+
+    def take_all(self) -> list[Flight]:
+        """Every sync not finished, for whoever goes on with it (or has to say that it failed)."""
+        flights = self._flights.drain()
+        if self._current is not None:
+            flights.insert(0, self._current)
+            self._current = None
+        for awaiting in self._awaiting:
+            awaiting.answer(self.feed, self.feed.waiting if self.feed is not None else 0)
+        self._awaiting = []
+        return flights
+
+    def fail(self, error: Exception) -> None:
+        """The sync in hand cannot go on: its callers get the error, the others stay in the queue."""
+        flight, self._current = self._current, None
+        if flight is None:
+            return
+        for ticket in flight.tickets:
+            if not ticket.done.done():
+                ticket.done.set_exception(error)
+
+    def close(self) -> None:
+        if self.feed is not None:
+            self.feed.close()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        try:
+            self._database.close()
+        except StoreError:
+            return
+
+
+class _AwaitingVectors:
+    """A caller who wants the vectors too."""
+
+    def __init__(self, ticket: Ticket, report: SyncReport, made_before: int, started: float) -> None:
+        self.ticket = ticket
+        self._report = report
+        self._made_before = made_before
+        self._started = started
+        self._told = 0.0
+
+    def tell(self, feed: EmbeddingFeed, waiting: int) -> None:
+        now = time.perf_counter()
+        if self.ticket.on_progress is None or now - self._told < REQUEST_POLL_SECONDS:
+            return
+        self._told = now
+        made = feed.made - self._made_before
+        rate = made / (now - self._started) if made else None
+        left = waiting / rate if rate else None
+        self.ticket.on_progress(Progress(made, made + waiting, "Making vectors…", rate, left))
+
+    def answer(self, feed: EmbeddingFeed | None, waiting: int) -> None:
+        if self.ticket.done.done():
+            return
+        made = feed.made - self._made_before if feed is not None else 0
+        failure = feed.failure if feed is not None else None
+        self.ticket.done.set_result(
+            with_vectors(
+                self._report,
+                made=made,
+                waiting=waiting,
+                seconds=time.perf_counter() - self._started,
+                cancelled=self.ticket.cancel.is_set(),
+                warning=str(failure) if failure is not None else None,
+            )
+        )
