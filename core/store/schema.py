@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 SCHEMA_VERSION = 1
+APPLICATION_ID = 0x6D656D64
+"""`PRAGMA application_id` of an index file: "memd"."""
 
 KEYWORD_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 """Tokens of chunks_fts. Marks stay inside words, so that Hindi and the like keep whole words."""
@@ -28,6 +30,7 @@ CREATE TABLE IF NOT EXISTS files (
     scanned_ns INTEGER NOT NULL,     -- when the stat key was read
     indexed_ms INTEGER NOT NULL,
     lines INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,         -- how many rows of chunks it has
     date_ms INTEGER,                 -- from the name; NULL is undated
     warning TEXT,                    -- e.g. bytes that were not UTF-8
     dialect TEXT,
@@ -39,6 +42,7 @@ CREATE TABLE IF NOT EXISTS files (
 CREATE TABLE IF NOT EXISTS file_errors (
     source TEXT NOT NULL,
     path TEXT NOT NULL,
+    kind TEXT,                       -- why it is skipped (undecodable…); NULL: it failed and is tried again
     error TEXT NOT NULL,
     attempts INTEGER NOT NULL,
     at_ms INTEGER NOT NULL,
@@ -73,14 +77,16 @@ CREATE VIRTUAL TABLE IF NOT EXISTS chunks_trigram USING fts5(
 
 CREATE TABLE IF NOT EXISTS embedding_identities (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    key TEXT NOT NULL UNIQUE,        -- EmbeddingIdentity.key
+    key TEXT NOT NULL,               -- EmbeddingIdentity.key
     provider TEXT NOT NULL,
     model TEXT NOT NULL,
     endpoint TEXT NOT NULL,
     recipe TEXT NOT NULL,
-    dims INTEGER,
-    state TEXT NOT NULL CHECK (state IN ('active', 'building'))
+    dims INTEGER,                    -- NULL until the first vector
+    -- active: complete, or the first; building: in force, vectors still being made; retired: only cache rows are left
+    state TEXT NOT NULL CHECK (state IN ('active', 'building', 'retired'))
 ) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS embedding_identities_by_key ON embedding_identities (key, ifnull(dims, 0));
 -- The vectors of identity N stand in the vec0 table chunks_vec_N (rowid = chunks.id), made with its first vector.
 
 CREATE TABLE IF NOT EXISTS embedding_cache (
@@ -113,6 +119,7 @@ CREATE TABLE IF NOT EXISTS changes (
 -- n, Σv and Σvvᵀ of the vectors of one identity: mean and deviation of a query's cosines without a scan.
 CREATE TABLE IF NOT EXISTS vector_stats (
     identity_id INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,            -- changes.seq up to which they count
     count INTEGER NOT NULL,
     total BLOB NOT NULL,             -- float64[dims]
     outer BLOB                       -- float64[dims * dims]; NULL above 1024 dims
@@ -135,6 +142,11 @@ CREATE TABLE IF NOT EXISTS tombstones (
     PRIMARY KEY (source, path)
 ) WITHOUT ROWID, STRICT;
 """
+
+KEYWORD_SETTINGS = """
+INSERT INTO chunks_trigram (chunks_trigram, rank) VALUES ('automerge', 8);
+"""
+"""Settings that FTS5 keeps in the file."""
 
 
 def vector_table(identity_id: int) -> str:

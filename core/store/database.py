@@ -1,0 +1,382 @@
+"""One connection to the index file: opened, checked, with its pragmas, and with errors told in our own words."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from core.errors import StoreCorrupt, StoreError, StoreMissing, StoreReadOnly
+from core.store.failures import translated
+from core.store.place import is_foreign, is_network_file_system, move_aside, private_copy
+from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES
+
+Value = None | int | float | str | bytes
+
+BUSY_MS = 5000
+CACHE_KIB = 65536
+READER_CACHE_KIB = 16384
+WAL_LIMIT_BYTES = 64 * 1024 * 1024
+CANCEL_STEPS = 20_000
+"""Virtual machine steps between two looks at a cancel event: about a millisecond."""
+_OPEN_TRIES = 20
+
+
+def set_aside(path: Path) -> Path:
+    """Move a damaged or foreign file out of the way, with its side files; returns where it is kept.
+
+    Only the holder of the writer lock may. Connections that are open go on with the file that was moved:
+    `Database.is_replaced` tells them. Raises OSError.
+    """
+    return move_aside(path)
+
+
+class Database:
+    """A connection for the life of one thread.
+
+    `connection` is apsw's; `vector_error` says why vec0 is missing; `journal_mode` is what SQLite settled on.
+    `is_frozen` marks a reader that cannot follow later changes, because the file lies where nothing can be written
+    beside it: reopen it when `is_replaced`.
+    """
+
+    def __init__(self, path: Path, connection: apsw.Connection, *, read_only: bool, copy: Path | None = None) -> None:
+        self.path = path
+        self.connection = connection
+        self.read_only = read_only
+        self.vector_error: str | None = "switched off in the settings"
+        self.journal_mode = ""
+        self.is_frozen = copy is not None
+        self._copy = copy
+        self._seen = _marks(path, frozen=False)
+        self._depth = 0
+        self._deferred: list[Callable[[], None]] = []
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        read_only: bool = False,
+        vector_extension: bool = True,
+        extension_path: str | None = None,
+    ) -> Database:
+        """Open the index at `path`; a writer makes what is missing, the folder included.
+
+        Raises StoreMissing (reader, no index yet), StoreCorrupt (damaged, or another program's), StoreReadOnly
+        (writer, cannot be written), StoreBusy, StoreFull, StoreError.
+        """
+        with translated(path):
+            database = cls._open_reader(path) if read_only else cls._open_writer(path)
+        if vector_extension:
+            database._load_vectors(extension_path)
+        return database
+
+    @classmethod
+    def _open_writer(cls, path: Path) -> Database:
+        path = path.resolve()
+        _make_file(path)
+        connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+        database = cls(path, connection, read_only=False)
+        try:
+            database._prepare_writer()
+        except BaseException:
+            connection.close(True)
+            raise
+        return database
+
+    def _prepare_writer(self) -> None:
+        connection = self.connection
+        connection.set_busy_timeout(BUSY_MS)
+        if connection.readonly("main"):
+            raise StoreReadOnly(f"{self.path} cannot be written")
+        ready = _is_ours(connection, self.path)
+        if not ready:
+            connection.pragma("auto_vacuum", "incremental")
+        self.journal_mode = self._journal("delete" if is_network_file_system(self.path) else "wal")
+        connection.pragma("synchronous", "normal" if self.journal_mode == "wal" else "full")
+        connection.pragma("secure_delete", "on")
+        connection.pragma("journal_size_limit", WAL_LIMIT_BYTES)
+        connection.pragma("foreign_keys", "on")
+        connection.pragma("temp_store", "memory")
+        connection.pragma("cache_size", -CACHE_KIB)
+        if not ready:
+            with self.transaction():
+                if not _is_ours(connection, self.path):
+                    connection.execute(TABLES).fetchall()
+                    connection.execute(KEYWORD_SETTINGS).fetchall()
+                    connection.execute("INSERT INTO meta VALUES ('index_id', lower(hex(randomblob(16))))")
+                    connection.pragma("application_id", APPLICATION_ID)
+                    connection.pragma("user_version", SCHEMA_VERSION)
+        with suppress(OSError):
+            if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
+                self.path.chmod(0o600)
+
+    def _journal(self, mode: str) -> str:
+        # The switch to WAL does not wait for another process that makes it at the same time.
+        for attempt in range(_OPEN_TRIES):
+            try:
+                return str(self.connection.pragma("journal_mode", mode))
+            except apsw.BusyError:
+                if attempt == _OPEN_TRIES - 1:
+                    raise
+                time.sleep(0.05)
+        raise AssertionError("unreachable")
+
+    @classmethod
+    def _open_reader(cls, path: Path) -> Database:
+        path = path.resolve()
+        if not path.exists():
+            raise StoreMissing(f"there is no index at {path}", remedy="memdeck index")
+        if is_foreign(path):
+            raise StoreCorrupt(f"{path} is not a database")
+        if path.stat().st_size == 0:
+            raise StoreMissing(f"the index at {path} is empty", remedy="memdeck index")
+        connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        database = cls(path, connection, read_only=True)
+        try:
+            connection.set_busy_timeout(BUSY_MS)
+            try:
+                ready = _is_ours(connection, path)
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                connection.close(True)
+                database = cls._open_frozen(path)
+                ready = _is_ours(database.connection, path)
+            if not ready:
+                raise StoreMissing(f"the index at {path} is empty", remedy="memdeck index")
+            database.connection.pragma("query_only", "on")
+            database.connection.pragma("temp_store", "memory")
+            database.connection.pragma("cache_size", -READER_CACHE_KIB)
+            database.journal_mode = str(database.connection.pragma("journal_mode"))
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def _open_frozen(cls, path: Path) -> Database:
+        """A reader for a file that SQLite cannot open in place, since it may make no side files there.
+
+        Without a write-ahead log the file is complete. With one, only both together are, and a copy is read.
+        """
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size > 0:
+            copy = private_copy(path)
+            database = cls(path, apsw.Connection(os.fspath(copy)), read_only=True, copy=copy)
+        else:
+            uri = f"file:{quote(os.fsencode(path))}?immutable=1"
+            connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            database = cls(path, connection, read_only=True)
+            database.is_frozen = True
+        database._seen = _marks(path, frozen=True)
+        return database
+
+    def _load_vectors(self, extension_path: str | None) -> None:
+        try:
+            if extension_path is None:
+                import sqlite_vec
+
+                extension_path = sqlite_vec.loadable_path()
+            self.connection.enable_load_extension(True)
+            try:
+                self.connection.load_extension(extension_path)
+            finally:
+                self.connection.enable_load_extension(False)
+            self.value("SELECT vec_version()")
+        except (apsw.Error, StoreError, ImportError, OSError) as error:
+            self.vector_error = str(error) or type(error).__name__
+        else:
+            self.vector_error = None
+
+    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
+        """All rows of a statement. Raises StoreError."""
+        with translated(self.path, self.connection):
+            return self.connection.execute(sql, values).fetchall()
+
+    def value(self, sql: str, values: Sequence[Value] = ()) -> Value:
+        """The first column of the first row, None when there is none. Raises StoreError."""
+        rows = self.rows(sql, values)
+        return rows[0][0] if rows else None
+
+    def count(self, sql: str, values: Sequence[Value] = ()) -> int:
+        """The first column of the first row as a number, 0 when there is none. Raises StoreError."""
+        value = self.value(sql, values)
+        return value if isinstance(value, int) else 0
+
+    def run(self, sql: str, values: Sequence[Value] = ()) -> int:
+        """Execute one statement; the number of rows it changed. Raises StoreError."""
+        with translated(self.path, self.connection):
+            self.connection.execute(sql, values).fetchall()
+            return int(self.connection.changes())
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Execute one statement for each row of values. Raises StoreError."""
+        if rows:
+            with translated(self.path, self.connection):
+                self.connection.executemany(sql, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of it or nothing. An inner transaction is a savepoint: it can fail alone. Raises StoreError."""
+        depth, mark = self._depth, len(self._deferred)
+        undo: tuple[str, ...]
+        if depth == 0:
+            begin, commit, undo = "BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",)
+        else:
+            begin, commit = f"SAVEPOINT inner_{depth}", f"RELEASE inner_{depth}"
+            undo = (f"ROLLBACK TO inner_{depth}", commit)
+        self.run(begin)
+        self._depth += 1
+        try:
+            yield
+            if depth == 0:
+                self._run_deferred()
+            self.run(commit)
+        except BaseException:
+            del self._deferred[mark:]
+            # A full disk may have ended the transaction already.
+            if self.connection.in_transaction:
+                with suppress(apsw.Error):
+                    for statement in undo:
+                        self.connection.execute(statement).fetchall()
+            raise
+        finally:
+            self._depth -= 1
+
+    def before_commit(self, work: Callable[[], None]) -> None:
+        """Do `work` when the outermost transaction in hand is about to commit, at once when there is none.
+
+        FTS5 writes out all that it holds at every savepoint: keyword rows wait for the end, which halves their cost.
+        """
+        if self._depth == 0:
+            with self.transaction():
+                work()
+        else:
+            self._deferred.append(work)
+
+    def _run_deferred(self) -> None:
+        deferred, self._deferred = self._deferred, []
+        for work in deferred:
+            work()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One state of the index for all reads inside. Raises StoreError."""
+        if self.connection.in_transaction:
+            yield
+            return
+        self.run("BEGIN")
+        try:
+            self.rows("SELECT 1 FROM sqlite_schema LIMIT 1")
+            yield
+        finally:
+            with suppress(apsw.Error):
+                self.connection.execute("ROLLBACK").fetchall()
+
+    @contextmanager
+    def cancelled_by(self, cancel: threading.Event | None) -> Iterator[None]:
+        """Statements inside raise apsw.InterruptError soon after `cancel` is set."""
+        if cancel is None:
+            yield
+            return
+        self.connection.set_progress_handler(cancel.is_set, CANCEL_STEPS)
+        try:
+            yield
+        finally:
+            self.connection.set_progress_handler(None)
+
+    def meta(self, key: str) -> str | None:
+        """A value of the meta table."""
+        value = self.value("SELECT value FROM meta WHERE key = ?", (key,))
+        return value if isinstance(value, str) else None
+
+    def set_meta(self, key: str, value: str | None) -> None:
+        """Write a value of the meta table; None takes it away."""
+        if value is None:
+            self.run("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            self.run("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file (or none) lies at the path now; for a frozen reader also whether the file changed."""
+        return _marks(self.path, frozen=self.is_frozen) != self._seen
+
+    def file_bytes(self) -> int:
+        """Bytes on disk: the database and its write-ahead log."""
+        total = 0
+        for suffix in ("", "-wal"):
+            with suppress(OSError):
+                total += self.path.with_name(self.path.name + suffix).stat().st_size
+        return total
+
+    def close(self) -> None:
+        """Give the connection back. Idempotent; may be called while a statement is open."""
+        with suppress(apsw.Error):
+            self.connection.close(True)
+        if self._copy is not None:
+            shutil.rmtree(self._copy.parent, ignore_errors=True)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _marks(path: Path, *, frozen: bool) -> tuple[int, ...]:
+    """What tells one file from another: device and inode, and for frozen readers also its size and time."""
+    marks: list[int] = []
+    for suffix in ("", "-wal") if frozen else ("",):
+        try:
+            found = path.with_name(path.name + suffix).stat()
+        except OSError:
+            marks.append(-1)
+            continue
+        marks += (found.st_dev, found.st_ino)
+        if frozen:
+            marks += (found.st_size, found.st_mtime_ns)
+    return tuple(marks)
+
+
+def _make_file(path: Path) -> None:
+    """The file and its folders, private to the user, where they are missing."""
+    missing = []
+    folder = path.parent
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"{path} is not a file")
+    if is_foreign(path):
+        raise StoreCorrupt(f"{path} is not a database")
+
+
+def _is_ours(connection: apsw.Connection, path: Path) -> bool:
+    """Whether the schema stands; False for a database without tables. Raises StoreCorrupt for any other."""
+    application = connection.pragma("application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if application == APPLICATION_ID:
+        version = connection.pragma("user_version")
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{path} was written by a newer memdeck (layout {version}, this one knows {SCHEMA_VERSION})",
+                remedy="upgrade memdeck, or give another file with --store",
+            )
+        if version < SCHEMA_VERSION:
+            raise StoreCorrupt(f"{path} has the older layout {version}")
+        return True
+    if application or tables:
+        raise StoreCorrupt(f"{path} is a database of another program")
+    return False

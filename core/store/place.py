@@ -1,0 +1,74 @@
+"""Where an index file lies: its file system, its first bytes, and copies of what cannot be opened in place."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+SIDE_FILES = ("-wal", "-shm", "-journal")
+
+# Their locks and shared memory do not reach every host that may write; WAL needs both.
+_NETWORK_TYPES = frozenset(
+    ("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs",
+     "nfs4", "ocfs2", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs")
+)  # fmt: skip
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def is_network_file_system(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> bool:
+    """Whether `path` lies on a file system that other hosts may write too; False where the system does not tell."""
+    try:
+        table = mountinfo.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    place = os.fspath(path.parent.resolve() / path.name)
+    best, kind = "", ""
+    for line in table.splitlines():
+        head, separator, tail = line.partition(" - ")
+        fields = head.split(" ")
+        if not separator or len(fields) < 5:
+            continue
+        mount = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
+        inside = place == mount or place.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best):
+            best, kind = mount, tail.split(" ", 1)[0]
+    return kind in _NETWORK_TYPES or kind.startswith("fuse.")
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether the file has content that cannot be an SQLite database. Raises OSError."""
+    with path.open("rb") as file:
+        head = file.read(len(SQLITE_MAGIC))
+    return head != b"" and head != SQLITE_MAGIC
+
+
+def move_aside(path: Path) -> Path:
+    """Rename a database and its side files to the first free `<name>.bad-N`; the new path. Raises OSError."""
+    number = 1
+    while os.path.lexists(kept := path.with_name(f"{path.name}.bad-{number}")):
+        number += 1
+    for suffix in SIDE_FILES:
+        side = path.with_name(path.name + suffix)
+        if os.path.lexists(side):
+            side.rename(kept.with_name(kept.name + suffix))
+    path.rename(kept)
+    return kept
+
+
+def private_copy(path: Path) -> Path:
+    """The database and its write-ahead log in a temporary folder of one's own; the caller removes the folder."""
+    folder = Path(tempfile.mkdtemp(prefix="memdeck-"))
+    try:
+        copy = folder / path.name
+        shutil.copyfile(path, copy)
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists():
+            shutil.copyfile(wal, copy.with_name(copy.name + "-wal"))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return copy
