@@ -1,0 +1,58 @@
+"""Rows of the chunks table, as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.store.database import Value
+from core.types import Chunk, Source
+
+CHUNK_COLUMNS = (
+    "chunks.ordinal, chunks.start_line, chunks.end_line, chunks.text, chunks.heading, chunks.line_map, "
+    "chunks.observed_ms"
+)
+STORED_COLUMNS = (
+    "chunks.id, chunks.file_id, files.source, files.path, files.hash, files.date_ms, files.dialect, "
+    f"chunks.embed_hash, {CHUNK_COLUMNS}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk and what a hit needs of its document; `date_ms` is the document's, `embed_hash` the key of its vector."""
+
+    id: int
+    file_id: int
+    source: Source
+    path: str
+    document_hash: str
+    date_ms: int | None
+    dialect: str | None
+    embed_hash: bytes
+    chunk: Chunk
+
+
+def heading_json(heading: Sequence[str]) -> str:
+    """A heading path as its column holds it."""
+    return json.dumps(heading, ensure_ascii=False) if heading else "[]"
+
+
+def chunk_from(columns: Sequence[Value]) -> Chunk:
+    """A chunk from the values of CHUNK_COLUMNS."""
+    ordinal, start_line, end_line, text, heading, line_map, observed_ms = columns
+    return Chunk(
+        ordinal,  # type: ignore[arg-type]
+        start_line,  # type: ignore[arg-type]
+        end_line,  # type: ignore[arg-type]
+        text,  # type: ignore[arg-type]
+        tuple(json.loads(heading)) if heading != "[]" else (),  # type: ignore[arg-type]
+        tuple(json.loads(line_map)) if line_map is not None else (),  # type: ignore[arg-type]
+        observed_ms,  # type: ignore[arg-type]
+    )
+
+
+def stored_from(columns: Sequence[Value]) -> StoredChunk:
+    """A stored chunk from the values of STORED_COLUMNS."""
+    return StoredChunk(*columns[:8], chunk_from(columns[8:]))  # type: ignore[arg-type, call-arg]

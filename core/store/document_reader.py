@@ -1,0 +1,115 @@
+"""What the index knows of documents and chunks: reading only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from core.store.chunk_rows import STORED_COLUMNS, StoredChunk, stored_from
+from core.store.database import Database
+from core.store.texts import storable
+from core.types import IndexedDocument, Source, SourceCount, StatKey
+
+_FILE_COLUMNS = (
+    "id, source, path, absolute, hash, build, scanned_ns, indexed_ms, lines, chunks, date_ms, warning, dialect, "
+    "title, details, size, mtime_ns, ctime_ns, inode, device"
+)
+
+
+class FileRow(NamedTuple):
+    """What a sync compares: `stat` was read at `scanned_ns` (epoch nanoseconds), `hash` is of the bytes read."""
+
+    id: int
+    absolute: str
+    hash: str
+    build: str
+    scanned_ns: int
+    stat: StatKey
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """All that the index knows of one document. `details` is the JSON that its dialect wrote."""
+
+    id: int
+    source: Source
+    path: str
+    absolute: str
+    hash: str
+    build: str
+    scanned_ns: int
+    indexed_ms: int
+    lines: int
+    chunks: int
+    date_ms: int | None
+    warning: str | None
+    dialect: str | None
+    title: str | None
+    details: str | None
+    stat: StatKey
+
+
+class DocumentReader:
+    """Works on writers and readers alike."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def stat_keys(self, source: Source | None = None) -> dict[tuple[Source, str], FileRow]:
+        """The rows that a sync compares with a scan, by (source, path)."""
+        rows = self._database.rows(
+            "SELECT source, path, id, absolute, hash, build, scanned_ns, size, mtime_ns, ctime_ns, inode, device "
+            "FROM files WHERE ?1 IS NULL OR source = ?1",
+            (source,),
+        )
+        return {
+            (row[0], row[1]): FileRow(row[2], row[3], row[4], row[5], row[6], StatKey(*row[7:]))  # type: ignore[arg-type, misc]
+            for row in rows
+        }
+
+    def get_document(self, source: Source | None, path: str) -> StoredDocument | None:
+        """The document at a path; without a source, memory is looked at first."""
+        rows = self._database.rows(
+            f"SELECT {_FILE_COLUMNS} FROM files WHERE path = ?1 AND (?2 IS NULL OR source = ?2) ORDER BY source",
+            (storable(path), source),
+        )
+        if not rows:
+            return None
+        return StoredDocument(*rows[0][:15], StatKey(*rows[0][15:]))  # type: ignore[arg-type, call-arg]
+
+    def counts(self) -> tuple[SourceCount, ...]:
+        """Documents and chunks of each source that has any."""
+        rows = self._database.rows("SELECT source, count(*), sum(chunks) FROM files GROUP BY source ORDER BY source")
+        return tuple(SourceCount(*row) for row in rows)  # type: ignore[arg-type]
+
+    def chunk(self, chunk_id: int) -> StoredChunk | None:
+        """One chunk, None when it is gone."""
+        return self.chunks([chunk_id]).get(chunk_id)
+
+    def chunks(self, ids: Iterable[int]) -> dict[int, StoredChunk]:
+        """Chunks by id; those that are gone are left out."""
+        rows = self._database.rows(
+            f"SELECT {STORED_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value "
+            "JOIN files ON files.id = chunks.file_id",
+            (json.dumps([int(chunk_id) for chunk_id in ids]),),
+        )
+        return {row[0]: stored_from(row) for row in rows}  # type: ignore[misc]
+
+    def chunks_of(self, file_id: int) -> list[StoredChunk]:
+        """The chunks of a document, in order."""
+        rows = self._database.rows(
+            f"SELECT {STORED_COLUMNS} FROM chunks JOIN files ON files.id = chunks.file_id "
+            "WHERE chunks.file_id = ? ORDER BY chunks.ordinal",
+            (file_id,),
+        )
+        return [stored_from(row) for row in rows]
+
+    def list(self) -> list[IndexedDocument]:
+        """Every document, by source and path."""
+        rows = self._database.rows(
+            "SELECT source, path, size, mtime_ns, chunks, lines, indexed_ms, warning, title, dialect "
+            "FROM files ORDER BY source, path"
+        )
+        return [IndexedDocument(*row) for row in rows]  # type: ignore[arg-type]

@@ -1,0 +1,14 @@
+"""Text fit for SQLite."""
+
+from __future__ import annotations
+
+import re
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """`text` with NUL and lone surrogates as U+FFFD."""
+    if text.isascii():
+        return text.replace("\x00", "\ufffd") if "\x00" in text else text
+    return _UNSTORABLE.sub("\ufffd", text)
