@@ -1,1 +1,1 @@
-
+"""Text as such: lines, tokens, search normalisation, visible marks."""
