@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Literal
+
+Script = Literal["word", "cjk", "unspaced"]
 
 ANALYSIS_VERSION = "1"
 """Part of what an index is built with; it changes with every change of fold, index_text or index_head."""
@@ -21,8 +24,6 @@ UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec6\u0ec8-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109f"
     "\u1780-\u17d3\u17d7\u17dc\u17dd\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 )
-CJK_RUN = re.compile(f"[{CJK}]+")
-UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _RUNS = re.compile(f"([{CJK}]+)|([{UNSPACED}]+)")
 
 _SPELLINGS = {
@@ -104,16 +105,27 @@ class _WordTable(dict[int, str]):
 
 
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
+_PRINTABLE = frozenset(map(chr, range(32, 127)))
+_FEW = 24
 _FOLD = _FoldTable()
 _WORD = _WordTable()
 
 
 def fold(text: str) -> str:
     """`text` as search compares it: no case, accents, width or composition, and runs of white space as one blank."""
-    if text.isascii():
-        folded = text.lower().translate(_CONTROLS)
+    folded = text.lower()
+    if folded.isascii():
+        folded = folded.translate(_CONTROLS)
     else:
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FOLD))
+        folded = unicodedata.normalize("NFC", folded)
+        odd = set(folded) - _PRINTABLE
+        if len(odd) > _FEW:
+            folded = folded.translate(_FOLD)
+        else:
+            # What a character folds to folds to itself, so that the order does not matter.
+            for character in odd:
+                folded = folded.replace(character, _FOLD[ord(character)])
+        folded = unicodedata.normalize("NFC", folded)
     while "  " in folded:
         folded = folded.replace("  ", " ")
     return folded.strip(" ")
@@ -122,6 +134,13 @@ def fold(text: str) -> str:
 def words(folded: str) -> list[str]:
     """The runs of letters, digits, marks and `_` of folded text, in order; scripts without blanks stay runs."""
     return folded.translate(_WORD).split()
+
+
+def joins_words(character: str) -> bool:
+    """Whether a folded character makes one word with a letter beside it: no `_`, no sign, no script without blanks."""
+    return (
+        character not in " _" and _WORD[ord(character)] != " " and (character.isascii() or not _RUNS.match(character))
+    )
 
 
 def _spell_run(match: re.Match[str]) -> str:
@@ -134,6 +153,18 @@ def _spell_run(match: re.Match[str]) -> str:
     for pair in pairs:
         spelled += (pair, pair[1])
     return f" {' '.join(spelled)} "
+
+
+def split_scripts(folded: str) -> Iterator[tuple[str, Script]]:
+    """Folded text as runs of one way of writing, in order: `cjk` and `unspaced` have no blanks, `word` is the rest."""
+    end = 0
+    for match in _RUNS.finditer(folded):
+        if match.start() > end:
+            yield folded[end : match.start()], "word"
+        yield match[0], "cjk" if match[1] else "unspaced"
+        end = match.end()
+    if end < len(folded):
+        yield folded[end:], "word"
 
 
 def spell(folded: str) -> str:

@@ -1,0 +1,173 @@
+"""Exact text: the whole query, quoted phrases and identifiers, found by the index and verified on the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import apsw
+
+from core.search.evidence import rarity
+from core.search.keyword import quoted
+from core.search.query import Query
+from core.search.rows import Rows, id_array
+from core.search.terms import Terms, Vocabulary
+from core.text.analysis import fold, joins_words, spell, split_scripts, words
+
+MOST_CANDIDATES = 400
+"""Chunks whose text is read to verify one literal; a literal in more is none that tells chunks apart."""
+MOST_LITERALS = 50
+MOST_IDENTIFIERS = 8
+WINDOW = 4
+LONGEST_PART = 4
+MOST_TRIGRAMS = 24
+_SENTENCE_END = " .?!,;:…。？！"
+_BACK_QUOTED = re.compile(r"`([^`]+)`")
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_NUMBER = re.compile(r"[\d.,:/%+\-–]*\d[\d.,:/%]*")
+_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+HYPHENED_SHARE = 0.25
+
+
+def identifiers(query: Query) -> list[str]:
+    """What in a query stands for itself: quoted and back-quoted text, and words with signs, `_` or camelCase."""
+    found = [*query.phrases, *(match[1].strip() for match in _BACK_QUOTED.finditer(query.text))]
+    for word in _BACK_QUOTED.sub(" ", query.text).replace('"', " ").split():
+        bare = word.rstrip(".,;:?!…").lstrip("(") if not word.startswith(("./", "../")) else word
+        bare = bare.rstrip(")") if "(" not in bare else bare
+        if not words(fold(bare)) or _NUMBER.fullmatch(bare):
+            if bare.count(".") > 1 and words(fold(bare)):
+                found.append(bare)
+            continue
+        if _PLAIN_WORD.fullmatch(bare):
+            if _CAMEL.search(bare):
+                found.append(bare)
+            continue
+        if any(script != "word" for _, script in split_scripts(bare)):
+            continue
+        if len(bare) > 2:
+            found.append(bare)
+    return list(dict.fromkeys(identifier for identifier in found if identifier))[:MOST_IDENTIFIERS]
+
+
+class Literals:
+    """Finds exact text in chunks, over one connection and the rows of one search."""
+
+    def __init__(
+        self, connection: apsw.Connection, vocabulary: Vocabulary, rows: Rows, allowed: Sequence[int] | None
+    ) -> None:
+        self._connection = connection
+        self._vocabulary = vocabulary
+        self._rows = rows
+        self._allowed = allowed
+
+    def chunks_with(self, text: str, *, whole_words: bool, most: int = MOST_CANDIDATES) -> list[int] | None:
+        """Chunks whose folded text holds the folded `text`; None when more than `most` may.
+
+        Unless `whole_words`, matches inside longer words count where there is none at the borders of words.
+        """
+        needle = fold(text)
+        if not needle:
+            return []
+        candidates = self._by_words(needle, most)
+        if candidates is not None and len(candidates) <= most:
+            found = self._verified(candidates, needle, at_borders=True)
+            if found or whole_words or len(words(needle)) > LONGEST_PART:
+                return found
+        parts = self._by_trigrams(needle, most)
+        if parts is None or len(parts) > most:
+            return None if candidates is None or len(candidates) > most else []
+        found = self._verified(parts, needle, at_borders=True)
+        return found if found or whole_words else self._verified(parts, needle, at_borders=False)
+
+    def _verified(self, ids: Sequence[int], needle: str, *, at_borders: bool) -> list[int]:
+        self._rows.fetch(ids)
+        return [
+            chunk_id
+            for chunk_id in ids
+            if chunk_id in self._rows and holds(self._rows[chunk_id].folded, needle, at_borders=at_borders)
+        ]
+
+    def _search(self, table: str, expression: str, most: int) -> list[int]:
+        scope = "" if self._allowed is None else "AND rowid IN (SELECT value FROM carray(?3))"
+        values: list[object] = [expression, most + 1]
+        if self._allowed is not None:
+            values.append(id_array(self._allowed))
+        found = self._connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?1 {scope} LIMIT ?2", values)
+        return [int(chunk_id) for (chunk_id,) in found]
+
+    def _by_words(self, needle: str, most: int) -> list[int] | None:
+        """Chunks that hold the needle's rarest run of words as a phrase; None when it has no words."""
+        spelled = words(spell(needle))
+        if not spelled:
+            return None
+        counts = [
+            min(map(self._vocabulary.frequency, tokens), default=0) for tokens in map(self._vocabulary.tokens, spelled)
+        ]
+        if 0 in counts:
+            return []
+        rarest = min(range(len(counts)), key=counts.__getitem__)
+        start = max(0, min(rarest - WINDOW // 2, len(spelled) - WINDOW))
+        return self._search("chunks_fts", "body : " + quoted(" ".join(spelled[start : start + WINDOW])), most)
+
+    def _by_trigrams(self, needle: str, most: int) -> list[int] | None:
+        """Chunks that hold all the needle's trigrams; None when it has none."""
+        trigrams = list(dict.fromkeys(needle[start : start + 3] for start in range(len(needle) - 2)))
+        if not trigrams:
+            return None
+        step = -(-len(trigrams) // MOST_TRIGRAMS)
+        return self._search("chunks_trigram", " AND ".join(map(quoted, trigrams[::step])), most)
+
+    def of_query(self, query: Query) -> list[int]:
+        """The chunks that hold the whole query as it stands, at most 50: the literal hits."""
+        asked = query.phrases[0] if query.only_phrases and len(query.phrases) == 1 else query.text
+        for text in dict.fromkeys((asked, asked.strip(_SENTENCE_END))):
+            found = self.chunks_with(text, whole_words=False)
+            if found:
+                return found if len(found) <= MOST_LITERALS else []
+        return []
+
+    def with_phrases(self, phrases: Sequence[str]) -> list[int] | None:
+        """The chunks that hold every quoted phrase at the borders of words; None when there are too many to tell."""
+        common: set[int] | None = None
+        for phrase in phrases:
+            found = self.chunks_with(phrase, whole_words=True, most=10 * MOST_CANDIDATES)
+            if found is not None:
+                common = set(found) if common is None else common & set(found)
+        return None if common is None else sorted(common)
+
+    def identifier_evidence(self, query: Query, terms: Terms) -> dict[int, float]:
+        """Σ idf over the query's identifiers that 1 to 50 chunks hold, a quarter of it for words joined by hyphens."""
+        evidence: dict[int, float] = {}
+        for identifier in identifiers(query):
+            found = self.chunks_with(identifier, whole_words=False)
+            if not found or len(found) > MOST_LITERALS:
+                continue
+            weight = rarity(len(found), terms.chunks)
+            if _HYPHENED.fullmatch(identifier):
+                weight *= HYPHENED_SHARE
+            for chunk_id in found:
+                evidence[chunk_id] = evidence.get(chunk_id, 0.0) + weight
+        return evidence
+
+
+def holds(folded: str, needle: str, *, at_borders: bool) -> bool:
+    """Whether `needle` stands in `folded`, with `at_borders` not as a part of longer words."""
+    return any(True for _ in places(folded, needle, at_borders=at_borders))
+
+
+def places(folded: str, needle: str, *, at_borders: bool) -> Iterator[int]:
+    """Where `needle` stands in `folded`. `_` and signs border words, and so does every CJK or Thai character."""
+    if not needle:
+        return
+    before, after = joins_words(needle[0]), joins_words(needle[-1])
+    position = folded.find(needle)
+    while position >= 0:
+        end = position + len(needle)
+        inside = (before and position > 0 and joins_words(folded[position - 1])) or (
+            after and end < len(folded) and joins_words(folded[end])
+        )
+        if not (at_borders and inside):
+            yield position
+        position = folded.find(needle, position + 1)

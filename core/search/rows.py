@@ -1,0 +1,101 @@
+"""The texts of candidates, fetched once for a search and folded once."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import apsw
+
+from core.text.analysis import fold
+from core.types import Source
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What a hit says of its document. `date_ms` is from the name, None for undated; `mtime_ns` from the file."""
+
+    id: int
+    source: Source
+    path: str
+    hash: str
+    date_ms: int | None
+    mtime_ns: int
+    dialect: str | None
+
+
+@dataclass(slots=True)
+class ChunkRow:
+    """One chunk as stored; `folded` is its text folded. `heading_json` and `line_map_json` are read when asked for."""
+
+    id: int
+    file_id: int
+    ordinal: int
+    start_line: int
+    end_line: int
+    text: str
+    heading_json: str
+    line_map_json: str | None
+    observed_ms: int | None
+    folded: str
+
+    @property
+    def heading(self) -> tuple[str, ...]:
+        return tuple(str(title) for title in json.loads(self.heading_json))
+
+    @property
+    def line_map(self) -> tuple[int, ...]:
+        return tuple(int(line) for line in json.loads(self.line_map_json)) if self.line_map_json else ()
+
+
+def id_array(ids: Iterable[int]) -> object:
+    """Ids as a value for `SELECT value FROM carray(?)`; no ids find nothing."""
+    return apsw.carray(array("q", ids) or array("q", [-1]), flags=apsw.SQLITE_CARRAY_INT64)
+
+
+class Rows:
+    """Chunks and documents of one search, inside its read transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._chunks: dict[int, ChunkRow] = {}
+        self._files: dict[int, FileInfo] = {}
+
+    def fetch(self, ids: Iterable[int]) -> None:
+        """Read the chunks that are not here yet; ids that are gone stay absent."""
+        missing = [chunk_id for chunk_id in dict.fromkeys(ids) if chunk_id not in self._chunks]
+        if not missing:
+            return
+        for chunk_id, file_id, ordinal, start, end, text, heading, line_map, observed in self._connection.execute(
+            "SELECT id, file_id, ordinal, start_line, end_line, text, heading, line_map, observed_ms FROM chunks "
+            "WHERE id IN (SELECT value FROM carray(?))",
+            (id_array(missing),),
+        ):
+            self._chunks[chunk_id] = ChunkRow(
+                chunk_id, file_id, ordinal, start, end, text, heading, line_map, observed, fold(text)
+            )
+
+    def __contains__(self, chunk_id: int) -> bool:
+        return chunk_id in self._chunks
+
+    def __getitem__(self, chunk_id: int) -> ChunkRow:
+        return self._chunks[chunk_id]
+
+    def fetch_files(self, file_ids: Iterable[int]) -> None:
+        """Read the documents that are not here yet."""
+        missing = [file_id for file_id in dict.fromkeys(file_ids) if file_id not in self._files]
+        if not missing:
+            return
+        for file_id, source, *rest in self._connection.execute(
+            "SELECT id, source, path, hash, date_ms, mtime_ns, dialect FROM files "
+            "WHERE id IN (SELECT value FROM carray(?))",
+            (id_array(missing),),
+        ):
+            self._files[file_id] = FileInfo(file_id, cast("Source", source), *rest)
+
+    def file(self, chunk_id: int) -> FileInfo:
+        """The document of a fetched chunk whose document was fetched too."""
+        return self._files[self._chunks[chunk_id].file_id]
