@@ -1,0 +1,304 @@
+"""The terminal app: its modes, the state that screens draw from, and the bridge from events to that state."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual import work
+from textual.app import App, SuspendNotSupported
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widgets import Input
+from textual.worker import Worker, WorkerState
+
+from core import MemdeckError, Memory, NotAllowed
+from tui.bindings import load_keymap
+from tui.bridge import EventBridge
+from tui.clipboard import copy_text
+from tui.commands import Command, commands_of
+from tui.editor import NoEditor, editor_command, run_editor
+from tui.screens.base import DeckScreen, bindings_of
+from tui.screens.documents import FilesScreen, SessionsScreen
+from tui.screens.first_run import FirstRunScreen
+from tui.screens.help import Help
+from tui.screens.palette import Palette
+from tui.screens.search import SearchScreen
+from tui.screens.status import StatusScreen
+from tui.state import DeckState, LogLine, log_line
+from tui.text import shown
+from tui.theme import OWN, next_theme, wanted_theme
+from tui.trace import ByteCount, counting_driver, trace_loop
+
+BATCH_SECONDS = 0.25
+STATUS_SECONDS = 1.0
+TWICE_SECONDS = 2.0
+ORDER = ("search", "sessions", "status", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """What the command line hands to the app.
+
+    `query` is searched at the start. `open_workspace` opens a folder named on the first-run screen, `looked_in` are the
+    places that held no memory. `notices` are warnings about settings, shown once.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    query: str = ""
+    open_workspace: Callable[[Path], Memory] | None = None
+    looked_in: tuple[Path, ...] = ()
+    notices: tuple[str, ...] = ()
+    start: bool = True
+
+
+def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
+    """Run the app on the terminal until it is left; the exit code is 0 only after a quit by the user.
+
+    `memory` is an opened memory (open it with `resident=True`), or None to ask for a workspace first. The app starts
+    its background work, unless `options.start` is false, and closes it at the end. A crash gives 1, a signal 128 + its
+    number.
+    """
+    app = MemdeckApp(memory, options or AppOptions())
+    try:
+        app.run(mouse=app.wants_mouse)
+    finally:
+        app.close_memory()
+    return app.return_code if app.return_code is not None else 1
+
+
+class EventsWait(Message):
+    """Events wait in the bridge."""
+
+
+class MemdeckApp(App[None], inherit_bindings=False):
+    """One memory on the screen. Screens read `memory`, `state`, `keymap` and `options` and call the methods below."""
+
+    TITLE = "memdeck"
+    CSS_PATH: ClassVar = ["styles/app.tcss"]
+    BINDINGS = bindings_of("app")
+    MODES = {  # noqa: RUF012 -- Textual declares it
+        "search": SearchScreen, "sessions": SessionsScreen, "status": StatusScreen, "files": FilesScreen,
+        "first_run": FirstRunScreen,
+    }  # fmt: skip
+    ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT = False
+
+    state: reactive[DeckState] = reactive(DeckState(), init=False)
+    logged: reactive[tuple[LogLine, ...]] = reactive((), init=False, always_update=True)
+
+    def __init__(self, memory: Memory | None, options: AppOptions) -> None:
+        self.options = options
+        self._bytes = ByteCount()
+        trace = options.environ.get("MEMDECK_TRACE")
+        self._trace = Path(trace) if trace else None
+        super().__init__(driver_class=counting_driver(self._bytes) if trace else None)
+        self._memory = memory
+        self._bridge = EventBridge(lambda: self.post_message(EventsWait()))
+        self._unsubscribe: Callable[[], None] | None = None
+        self._interrupted = -TWICE_SECONDS
+        self._status_read = -STATUS_SECONDS
+        self.log_lines: deque[LogLine] = deque(maxlen=1000)
+        settings = None if memory is None else memory.settings.settings
+        self.keymap = load_keymap({} if settings is None else settings.keymap)
+        self.set_keymap(self.keymap.overrides())
+        self.animation_level = "none"
+        for theme in OWN:
+            self.register_theme(theme)
+        named = None if settings is None else settings.appearance.theme
+        self.theme, self._theme_problem = wanted_theme(named, options.environ, self.available_themes)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory on the screen; only the first-run screen lives without one."""
+        assert self._memory is not None
+        return self._memory
+
+    @property
+    def wants_mouse(self) -> bool:
+        return True if self._memory is None else self._memory.settings.settings.appearance.mouse
+
+    # Starting and ending
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._ended_by, number)
+        if self._trace is not None:
+            self.run_worker(trace_loop(self._trace, self._bytes), group="trace", exit_on_error=False)
+        self.switch_mode("first_run" if self._memory is None else "search")
+        for notice in (*self.options.notices, *self.keymap.problems, self._theme_problem):
+            if notice:
+                self.say(notice, "warning")
+        if self._memory is not None:
+            self._listen()
+
+    def on_unmount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+    def adopt(self, memory: Memory) -> None:
+        """Go on with a memory that was opened on the first-run screen."""
+        self._memory = memory
+        self._listen()
+        self.switch_mode("search")
+
+    def close_memory(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+
+    def _listen(self) -> None:
+        self._unsubscribe = self.memory.events.subscribe(self._bridge)
+        self._begin()
+
+    @work(group="begin", exit_on_error=False)
+    async def _begin(self) -> None:
+        """Show the counts first, then let the background work start."""
+        await self._read_status()
+        if self.options.start:
+            await asyncio.to_thread(self.memory.start)
+
+    def _ended_by(self, number: signal.Signals) -> None:
+        self.exit(return_code=128 + number)
+
+    # Events and state
+
+    def on_events_wait(self) -> None:
+        self.set_timer(BATCH_SECONDS, self._take_events)
+
+    def _take_events(self) -> None:
+        batch, lost = self._bridge.take()
+        state = self.state
+        for event in batch:
+            state = state.after(event)
+        self.state = state
+        lines = [line for line in map(log_line, batch) if line is not None]
+        if lost:
+            lines.insert(0, LogLine(batch[0].at_ms, "batched", f"{lost:,} older events not shown"))
+        self.log_lines.extend(lines)
+        self.logged = tuple(lines)
+        self.refresh_status()
+
+    @work(exclusive=True, group="status", exit_on_error=False)
+    async def refresh_status(self) -> None:
+        """Read the status again, once a second at most."""
+        await asyncio.sleep(max(0.0, self._status_read + STATUS_SECONDS - time.monotonic()))
+        await self._read_status()
+
+    async def _read_status(self) -> None:
+        self._status_read = time.monotonic()
+        try:
+            status = await asyncio.to_thread(self.memory.status)
+        except MemdeckError as error:
+            self.say(f"status: {error}", "error")
+            return
+        self.state = self.state.with_status(status)
+
+    @work(exclusive=True, group="sync", exit_on_error=False)
+    async def sync_now(self) -> None:
+        """Bring the index in step because the user asked."""
+        self.say("looking through the files")
+        try:
+            await asyncio.to_thread(self.memory.sync, "manual", vectors=False)
+        except MemdeckError as error:
+            self.say(f"not synced: {error}", "error")
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR:
+            self.failed(event.worker.group, event.worker.error)
+
+    def failed(self, what: str, error: BaseException | None) -> None:
+        """Tell of an error that nobody expected; the app lives on."""
+        self.log.error(what, error)
+        self.say(f"{what} failed: {type(error).__name__}: {error}", "error")
+
+    # What screens ask for
+
+    def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+        """A short message about what the user just did, or has to know."""
+        self.notify(shown(text), severity=severity, markup=False, timeout=3 if severity == "information" else 8)
+
+    @work(group="copy", exit_on_error=False)
+    async def copy(self, text: str) -> None:
+        """Put text on the clipboard and say where it went."""
+        place = await copy_text(text, osc52=self.copy_to_clipboard, environ=self.options.environ)
+        first = shown(text)
+        first = first if len(first) <= 60 else f"{first[:59]}…"
+        if place:
+            self.say(f"{first} → {place}")
+        else:
+            self.say("too long for the terminal's clipboard; e opens the file", "warning")
+
+    def edit(self, path: str, line: int) -> None:
+        """Open a document in $EDITOR at a line, on the terminal that the app leaves meanwhile."""
+        problem = ""
+        try:
+            command = editor_command(self.options.environ, self.memory.absolute(path), line)
+            with self.suspend():
+                try:
+                    run_editor(command, self.options.environ)
+                except NoEditor as error:
+                    problem = str(error)
+        except (NoEditor, NotAllowed) as error:
+            problem = str(error)
+        except SuspendNotSupported:
+            problem = "this terminal does not let the app step aside"
+        self.refresh()
+        if problem:
+            self.say(problem, "warning")
+
+    # Keys
+
+    def action_show(self, mode: str) -> None:
+        if self._memory is not None and len(self.screen_stack) == 1:
+            self.switch_mode(mode)
+
+    def action_screen_next(self) -> None:
+        if self.current_mode in ORDER:
+            self.action_show(ORDER[(ORDER.index(self.current_mode) + 1) % len(ORDER)])
+
+    def action_palette(self) -> None:
+        screen = self.screen
+        if not isinstance(screen, DeckScreen):
+            return
+
+        async def run(command: Command | None) -> None:
+            if command is not None:
+                await screen.run_action(command.action)
+
+        self.push_screen(Palette(commands_of(screen.NAME, self.keymap, sorted(self.available_themes))), run)
+
+    def action_help(self) -> None:
+        screen = self.screen
+        if isinstance(screen, DeckScreen):
+            changed = len(self.keymap.changed)
+            source = f"[keymap] in config.toml changes {changed} of these keys." if changed else ""
+            self.push_screen(Help(screen.NAME, self.keymap, [source] if source else []))
+
+    def action_theme_next(self) -> None:
+        self.action_use_theme(next_theme(self.theme))
+
+    def action_use_theme(self, name: str) -> None:
+        self.theme = name
+        self.say(f"theme {name}; [appearance] theme in config.toml keeps it")
+
+    def action_interrupt(self) -> None:
+        """Copy what is selected in a text field; otherwise the second press within two seconds quits."""
+        field_ = self.focused
+        if isinstance(field_, Input) and field_.selected_text:
+            self.copy(field_.selected_text)
+        elif time.monotonic() - self._interrupted < TWICE_SECONDS:
+            self.exit()
+        else:
+            self._interrupted = time.monotonic()
+            self.say("press ctrl+c again to quit")

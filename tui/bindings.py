@@ -1,0 +1,210 @@
+"""The one table of key bindings: the app, the hint line, help, the palette, README and `memdeck keys` are made from it.
+
+Nothing here imports Textual, so that a plain command can print the table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Scope = Literal["app", "deck", "browse", "search", "files", "status"]
+
+SCREENS: Mapping[str, tuple[Scope, ...]] = {
+    "search": ("search", "browse", "deck", "app"),
+    "sessions": ("browse", "deck", "app"),
+    "status": ("status", "deck", "app"),
+    "files": ("files", "browse", "deck", "app"),
+}
+"""Each screen with the scopes that are reachable on it, innermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBinding:
+    """One thing that keys can do.
+
+    `keys` are the default keys in Textual's names, comma separated; `action` is the Textual action; `label` is what the
+    hint line says (at most 10 cells, "" for never) and `hint` its place there; `says` is the line in help and palette.
+    """
+
+    id: str
+    keys: str
+    action: str
+    says: str
+    scope: Scope
+    label: str = ""
+    hint: int = 0
+    palette: bool = True
+    priority: bool = False
+
+
+TABLE: tuple[KeyBinding, ...] = (
+    KeyBinding("app.palette", "ctrl+p,colon", "app.palette", "Find a command", "app", "palette", 92, palette=False),
+    KeyBinding("app.help", "question_mark,f1", "app.help", "Show the keys of this screen", "app", "help", 91),
+    KeyBinding("app.screen_next", "ctrl+t", "app.screen_next", "Go to the next screen", "app", "screen", 90),
+    KeyBinding("app.search", "1,f2", "app.show('search')", "Go to search", "app"),
+    KeyBinding("app.sessions", "2,f3", "app.show('sessions')", "Go to sessions", "app"),
+    KeyBinding("app.status", "3,f4", "app.show('status')", "Go to status", "app"),
+    KeyBinding("app.files", "4,f5", "app.show('files')", "Go to files", "app"),
+    KeyBinding("app.theme", "f9", "app.theme_next", "Change the theme", "app"),
+    KeyBinding("app.suspend", "ctrl+z", "app.suspend_process", "Go to the shell; fg comes back", "app"),
+    KeyBinding("app.quit", "ctrl+q", "app.quit", "Quit, from anywhere", "app", priority=True),
+    KeyBinding("app.leave", "q", "app.quit", "Quit, when browsing", "app", palette=False),
+    KeyBinding(
+        "app.interrupt",
+        "ctrl+c",
+        "app.interrupt",
+        "Copy the selection; twice: quit",
+        "app",
+        palette=False,
+        priority=True,
+    ),
+    KeyBinding("app.back", "escape", "back", "Back one level, never out of the app", "deck", palette=False),
+    KeyBinding("pane.next", "tab", "app.focus_next", "Go to the next pane", "deck", "pane", 20, palette=False),
+    KeyBinding("pane.previous", "shift+tab", "app.focus_previous", "Go to the previous pane", "deck", palette=False),
+    KeyBinding("list.down", "down,j", "move('down')", "Down", "deck", palette=False),
+    KeyBinding("list.up", "up,k", "move('up')", "Up", "deck", palette=False),
+    KeyBinding("list.page_down", "pagedown,ctrl+d", "move('page_down')", "A page down", "deck", palette=False),
+    KeyBinding("list.page_up", "pageup,ctrl+u", "move('page_up')", "A page up", "deck", palette=False),
+    KeyBinding("list.first", "home,g", "move('first')", "To the first line", "deck", palette=False),
+    KeyBinding("list.last", "end,G", "move('last')", "To the last line", "deck", palette=False),
+    KeyBinding("hit.open", "enter", "open", "Go into the preview", "browse", "open", 10, palette=False),
+    KeyBinding("hit.next", "right_square_bracket", "step(1)", "Next row, also from the preview", "browse"),
+    KeyBinding("hit.previous", "left_square_bracket", "step(-1)", "Previous row, also from the preview", "browse"),
+    KeyBinding("query.focus", "slash", "query", "Go to the text field", "browse", "type", 15),
+    KeyBinding("copy.citation", "ctrl+y,y", "copy_citation", "Copy the citation", "browse", "cite", 30),
+    KeyBinding("copy.text", "Y", "copy_cited", "Copy the cited text", "browse", "text", 35),
+    KeyBinding("open.editor", "e,f6", "edit", "Open in $EDITOR at the line", "browse", "editor", 60),
+    KeyBinding("preview.size", "ctrl+o", "preview_size", "Preview: split, full, off", "browse", "size", 40),
+    KeyBinding("preview.wrap", "w", "preview_wrap", "Wrap long lines, or not", "browse", "wrap", 70),
+    KeyBinding("preview.left", "left,h", "move('left')", "Scroll unwrapped lines left", "browse", palette=False),
+    KeyBinding("preview.right", "right,l", "move('right')", "Scroll unwrapped lines right", "browse", palette=False),
+    KeyBinding("search.mode", "ctrl+r", "mode_next", "Mode: hybrid, keyword, semantic", "search", "mode", 50),
+    KeyBinding("search.source", "ctrl+f", "source_next", "Source: all, or one of them", "search", "source", 55),
+    KeyBinding("search.explain", "x", "explain", "Say why the hit stands where it stands", "search", "why", 65),
+    KeyBinding("files.state", "o", "state_next", "Show: indexed, failed, skipped", "files", "show", 50),
+    KeyBinding("status.reindex", "r", "reindex", "Bring the index in step with the files", "status", "sync", 10),
+    KeyBinding("status.pause", "p", "pause", "Hold the log still; work goes on", "status", "pause", 20),
+    KeyBinding("status.clear", "c", "clear", "Empty the log", "status", "clear", 30),
+)
+
+BY_ID: Mapping[str, KeyBinding] = {binding.id: binding for binding in TABLE}
+ALWAYS = ("app.quit", "app.palette")
+"""Actions that must stay in reach while a text field has the focus."""
+
+_NAMES = {
+    "question_mark": "?", "colon": ":", "slash": "/", "left_square_bracket": "[", "right_square_bracket": "]",
+    "number_sign": "#", "full_stop": ".", "comma": ",", "minus": "-", "plus": "+", "asterisk": "*",
+    "space": "space", "enter": "↵", "escape": "esc", "down": "↓", "up": "↑", "left": "←", "right": "→",
+    "pagedown": "pgdn", "pageup": "pgup", "delete": "del", "backspace": "bksp",
+}  # fmt: skip
+_SYMBOLS = {shown: name for name, shown in _NAMES.items() if len(shown) == 1 and shown.isascii()}
+_FUNCTION = {f"f{number}" for number in range(1, 25)}
+_BARE = {*_NAMES, *_FUNCTION, "tab", "home", "end", "insert"}
+_CONTROL = {*_FUNCTION, "tab", "escape", "enter", "pageup", "pagedown", "up", "down"}
+_TEXT_FIELD = {
+    "home", "end", "left", "right", "delete", "backspace", "space",
+    *(f"ctrl+{letter}" for letter in "acdekuvwx"),
+}  # fmt: skip
+_KEY = re.compile(r"^(?:(?:ctrl|alt|shift|super)\+)*(?P<name>.+)$", re.S)
+
+
+def shown_key(key: str) -> str:
+    """`ctrl+p` as `^p`, `question_mark` as `?`."""
+    if key.startswith("ctrl+") and len(key) == 6:
+        return f"^{key[-1]}"
+    return _NAMES.get(key, key)
+
+
+def key_works_typing(key: str) -> bool:
+    """Whether a focused text field leaves this key to the screen."""
+    return key not in _TEXT_FIELD and ("+" in key or key in _CONTROL)
+
+
+@dataclass(frozen=True, slots=True)
+class Keymap:
+    """The keys in force: `keys[id]`, the ids that the user moved, and what was wrong with the user's table."""
+
+    keys: Mapping[str, tuple[str, ...]]
+    changed: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def shown(self, binding: KeyBinding, *, typing: bool = False) -> str:
+        """The first key that works now, as people write it; "" if none does."""
+        usable = [key for key in self.keys[binding.id] if not typing or key_works_typing(key)]
+        return shown_key(usable[0]) if usable else ""
+
+    def all_shown(self, binding: KeyBinding) -> str:
+        return " ".join(shown_key(key) for key in self.keys[binding.id])
+
+    def overrides(self) -> dict[str, str]:
+        """What `App.set_keymap` takes: only the ids that were moved."""
+        return {name: ",".join(self.keys[name]) for name in self.changed}
+
+
+def load_keymap(overrides: Mapping[str, str]) -> Keymap:
+    """The table with the user's `[keymap]` laid over it.
+
+    A wrong line is left out and named in `problems`: an unknown id (with the nearest right one), a key that no terminal
+    sends, a key that another action on the same screen has, a table without a way to quit.
+    """
+    keys = {binding.id: tuple(binding.keys.split(",")) for binding in TABLE}
+    defaults = dict(keys)
+    changed: list[str] = []
+    problems: list[str] = []
+    for name, text in overrides.items():
+        if name not in BY_ID:
+            near = difflib.get_close_matches(name, BY_ID, n=1)
+            problems.append(f"keymap: no action is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            continue
+        wanted = tuple(_SYMBOLS.get(key, key) for key in re.split(r"[,\s]+", text.strip()) if key)
+        wrong = ", ".join(repr(key) for key in wanted if not _is_key(key))
+        if wrong or not wanted:
+            problems.append(f"keymap: {name} = {text!r}: {wrong or 'nothing'} is not a key")
+        elif name in ALWAYS and not any(map(key_works_typing, wanted)):
+            problems.append(f"keymap: {name} = {text!r}: needs a key that works while typing, such as ctrl+q or f8")
+        else:
+            keys[name] = wanted
+            changed.append(name)
+    while clashing := next((name for name in changed if _clash(name, keys)), None):
+        problems.append(f"keymap: {clashing} = {overrides[clashing]!r}: {_clash(clashing, keys)}")
+        keys[clashing] = defaults[clashing]
+        changed.remove(clashing)
+    return Keymap(keys, tuple(changed), tuple(problems))
+
+
+def _is_key(key: str) -> bool:
+    match = _KEY.match(key)
+    name = match["name"] if match else ""
+    return name in _BARE or (len(name) == 1 and name.isprintable() and not name.isspace())
+
+
+def _clash(name: str, keys: Mapping[str, tuple[str, ...]]) -> str:
+    for other in TABLE:
+        if other.id == name or not _meet(BY_ID[name].scope, other.scope):
+            continue
+        both = set(keys[name]) & set(keys[other.id])
+        if both:
+            return f"{shown_key(min(both))} already means {other.id}"
+    return ""
+
+
+def _meet(one: Scope, two: Scope) -> bool:
+    return any(one in scopes and two in scopes for scopes in SCREENS.values())
+
+
+def on_screen(screen: str) -> tuple[KeyBinding, ...]:
+    """The bindings that are reachable on a screen, its own first."""
+    order = SCREENS[screen]
+    return tuple(sorted((b for b in TABLE if b.scope in order), key=lambda b: order.index(b.scope)))
+
+
+def hints(screen: str, keymap: Keymap, *, typing: bool, allowed: Iterable[str] | None = None) -> list[tuple[str, str]]:
+    """(key, label) of what works now, most wanted first; `allowed` limits it to some ids."""
+    ids = None if allowed is None else set(allowed)
+    rows = sorted((b for b in on_screen(screen) if b.label and (ids is None or b.id in ids)), key=lambda b: b.hint)
+    shown = ((keymap.shown(binding, typing=typing), binding.label) for binding in rows)
+    return [(key, label) for key, label in shown if key]

@@ -1,0 +1,38 @@
+"""What the palette offers: the bindings that are reachable on a screen, and the themes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from textual.fuzzy import Matcher
+
+from tui.bindings import Keymap, on_screen
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One entry: `title` reads "area: what it does", `keys` as people write them, `action` is run on the screen."""
+
+    title: str
+    keys: str
+    action: str
+
+
+def commands_of(screen: str, keymap: Keymap, themes: Iterable[str]) -> list[Command]:
+    """All commands of a screen, its own first."""
+    rows = [
+        Command(f"{row.id.partition('.')[0]}: {row.says[0].lower()}{row.says[1:]}", keymap.all_shown(row), row.action)
+        for row in on_screen(screen)
+        if row.palette
+    ]
+    return rows + [Command(f"theme: {name}", "", f"app.use_theme({name!r})") for name in themes]
+
+
+def matching(commands: Iterable[Command], query: str) -> list[Command]:
+    """The commands that a fuzzy query finds, best first; all for a blank one."""
+    if not query.strip():
+        return list(commands)
+    matcher = Matcher(query.strip())
+    scored = [(matcher.match(command.title), command) for command in commands]
+    return [command for score, command in sorted(scored, key=lambda pair: -pair[0]) if score > 0]

@@ -1,0 +1,122 @@
+"""What an empty screen says: why it is empty, and what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.content import Content
+
+from core import SearchMode
+from tui.state import DeckState
+from tui.text import shown
+
+Part = tuple[str, str] | str
+
+
+def _lines(*rows: Part | list[Part]) -> Content:
+    return Content("\n").join(Content.assemble(*(row if isinstance(row, list) else [row])) for row in rows)
+
+
+def home(state: DeckState, workspace: Path) -> Content:
+    """The search screen before anything is typed."""
+    status = state.status
+    if status is None:
+        return _lines(("Opening the index…", "$text-muted"))
+    if not status.chunks:
+        return _nothing_indexed(state, workspace)
+    waiting: Part = (
+        f"{state.waiting:,} chunks wait for their vectors; words are searched at once." if state.waiting else ""
+    )
+    return _lines(
+        [("Search what is remembered in ", ""), (shown(str(workspace)), "bold")],
+        (f"{status.files:,} files, {status.chunks:,} chunks. {waiting}".rstrip(), "$text-muted"),
+        "",
+        "Type a question or words. These narrow it down:",
+        [('  "exact phrase"', "$primary"), "        words in this order"],
+        [("  path:memory/2026", "$primary"), "      only documents whose path holds this"],
+        [("  after:2026-01-01", "$primary"), "      only dated text, from that day on (before: too)"],
+    )
+
+
+def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
+    if state.syncing:
+        progress = state.sync_progress
+        far = f" {progress.completed:,} of {progress.total:,}" if progress is not None and progress.total else ""
+        return _lines(
+            [("Reading ", ""), (shown(str(workspace)), "bold"), far],
+            ("Text can be searched the moment it is read.", "$text-muted"),
+        )
+    return _lines(
+        [("Nothing to search yet in ", ""), (shown(str(workspace)), "bold")],
+        "",
+        [("memdeck reads ", ""), ("MEMORY.md", "$primary"), " and ", ("memory/**/*.md", "$primary"), " there."],
+        "Write one of them, or start with another folder:",
+        ("  memdeck --workspace DIR", "$primary"),
+        "Files elsewhere can be added with extra_paths in config.toml.",
+        "",
+        ("3 shows the status, r there looks again.", "$text-muted"),
+    )
+
+
+def no_hits(query: str, mode: SearchMode, source: str, keys: tuple[str, str], waiting: int) -> Content:
+    """A search without an answer: what was searched, and the keys that widen it."""
+    mode_key, source_key = keys
+    searched = "all sources" if source == "all" else source
+    widen: list[Part] = [f"{mode_key} searches in another mode"]
+    if source != "all":
+        widen.append(f"; {source_key} searches all sources")
+    rows: list[Part | list[Part]] = [
+        [("No hits for ", ""), (shown(query), "bold")],
+        (f"{mode} search in {searched}", "$text-muted"),
+        "",
+        widen,
+    ]
+    if waiting and mode != "keyword":
+        rows.append((f"{waiting:,} chunks wait for their vectors and are found by their words only.", "$text-muted"))
+    return _lines(*rows)
+
+
+def failure(what: str, error: str, remedy: str) -> Content:
+    """Something went wrong: what, why, and what to try."""
+    rows: list[Part | list[Part]] = [(what, "bold $error"), shown(error)]
+    if remedy:
+        rows += ["", shown(remedy)]
+    return _lines(*rows)
+
+
+def no_files(show: str, query: str) -> Content:
+    if query:
+        return _lines([("No path holds ", ""), (shown(query), "bold")], ("Clear the field to see all.", "$text-muted"))
+    return _lines({"indexed": "Nothing is indexed yet.", "failed": "No file failed."}.get(show, "No file was skipped."))
+
+
+def sessions_off() -> Content:
+    """The sessions screen while no transcripts are read."""
+    return _lines(
+        ("Sessions are off", "bold"),
+        "",
+        "Transcripts of agents are read when config.toml names whose:",
+        ("  [sessions]", "$primary"),
+        ('  agents = ["openclaw", "claude-code"]', "$primary"),
+        "",
+        ("They stay on this machine; secrets in them are masked before anything is indexed.", "$text-muted"),
+    )
+
+
+def first_run(looked: tuple[Path, ...]) -> Content:
+    """No workspace was found."""
+    rows: list[Part | list[Part]] = [
+        ("Where is the memory?", "bold"),
+        "",
+        [
+            ("memdeck searches a folder that holds ", ""),
+            ("MEMORY.md", "$primary"),
+            " or ",
+            ("memory/*.md", "$primary"),
+            ".",
+        ],
+        "Nothing in it is changed; the index lies in your own data folder.",
+        "",
+    ]
+    rows += [(f"  looked in {shown(str(place))}", "$text-muted") for place in looked]
+    return _lines(*rows, "", "Type the path of a folder and press Enter. ctrl+q quits.")

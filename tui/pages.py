@@ -1,0 +1,101 @@
+"""From what a row points at to the page that the preview shows: open the file, find where the cited text stands now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core import Citation, Hit, LineSource, Memory
+from tui.widgets.markdown_style import Fences, find_fences
+from tui.widgets.preview import Page
+
+SEARCHED_LINES = 50_000
+"""Lines on either side of a citation that are looked through when its text is no longer there."""
+_MARKDOWN = (".md", ".markdown", ".mdx")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Lines of a document (1-based, inclusive; 0 for none), the one that matches best, and text that stands there."""
+
+    path: str
+    first: int = 0
+    last: int = 0
+    best: int = 0
+    terms: tuple[str, ...] = ()
+    snippet: str = ""
+    heading: tuple[str, ...] = ()
+
+    @classmethod
+    def of_hit(cls, hit: Hit, terms: tuple[str, ...]) -> Target:
+        return cls(hit.path, hit.start_line, hit.end_line, hit.line, terms, hit.snippet, hit.heading)
+
+    @property
+    def citation(self) -> Citation | None:
+        return Citation(self.path, self.first, self.last) if self.first else None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A page and how far its lines moved since they were indexed; `stale` when the cited text is nowhere."""
+
+    page: Page
+    moved: int = 0
+    stale: bool = False
+
+    @property
+    def citation(self) -> Citation | None:
+        return Citation(self.page.path, self.page.first, self.page.last) if self.page.first else None
+
+
+def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> Opened:
+    """The page of a target; the source of `shown_now` serves again while its file is the same.
+
+    Blocks on the disk. Raises NotAllowed, OSError, Undecodable.
+    """
+    if shown_now is not None and shown_now.path == target.path and not shown_now.source.changed():
+        source, fences = shown_now.source, shown_now.fences
+    else:
+        source = memory.lines(target.path)
+        fences = find_fences(source) if target.path.lower().endswith(_MARKDOWN) else Fences()
+    moved = _moved(source, target)
+    by = moved or 0
+    page = Page(
+        source=source,
+        path=target.path,
+        first=target.first + by if target.first else 0,
+        last=target.last + by if target.first else 0,
+        best=target.best + by if target.best else 0,
+        terms=target.terms,
+        fences=fences,
+        markdown=target.path.lower().endswith(_MARKDOWN),
+    )
+    return Opened(page, by, moved is None)
+
+
+def cited_text(memory: Memory, target: Target) -> str:
+    """The cited lines as they stand in the file. Raises what `open_page` raises."""
+    opened = open_page(memory, target)
+    with opened.page.source as source:
+        return "\n".join(source.lines(opened.page.first, opened.page.last - opened.page.first + 1))
+
+
+def _moved(source: LineSource, target: Target) -> int | None:
+    """By how many lines the cited text moved: 0 while it is in place, None when it is nowhere near.
+
+    The text is known by the longest whole line of the snippet.
+    """
+    inner = [line.strip() for line in target.snippet.strip("…\n ").split("\n")]
+    probe = max(inner, key=len, default="")
+    if not target.first or not probe:
+        return 0
+    here = source.lines(target.first, target.last - target.first + 1)
+    at = next((n for n, text in enumerate(here) if probe in text), None)
+    if at is not None:
+        return 0
+    start = max(1, target.first - SEARCHED_LINES)
+    around = source.lines(start, target.last - start + SEARCHED_LINES)
+    places = [start + n for n, text in enumerate(around) if probe in text]
+    if not places:
+        return None
+    expected = target.first + inner.index(probe)
+    return min(places, key=lambda line: abs(line - expected)) - expected

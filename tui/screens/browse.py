@@ -1,0 +1,277 @@
+"""A screen with a text field, a list that it narrows, and a preview that follows the list."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, Generic, TypeVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from core import MemdeckError
+from tui import guidance
+from tui.pages import Opened, Target, cited_text, open_page
+from tui.screens.base import DeckScreen, bindings_of
+from tui.text import cells_of, elided_path, shown
+from tui.widgets.line import Line
+from tui.widgets.preview import Preview
+from tui.widgets.query_input import QueryInput
+from tui.widgets.row_list import RowList
+
+T = TypeVar("T")
+REST_SECONDS = 0.08
+"""How long the cursor rests on a row before the preview follows."""
+SIZES = ("split", "full", "off")
+
+
+class BrowseScreen(DeckScreen, Generic[T]):
+    """Subclasses say which list it is (`make_list`), what a row points at (`target`), and fill the list."""
+
+    BINDINGS = bindings_of("browse")
+    PLACEHOLDER: ClassVar[str] = ""
+
+    preview_size: reactive[str] = reactive("split")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: Opened | None = None
+        self._wanted: Target | None = None
+        self._rest: Timer | None = None
+
+    def make_list(self) -> RowList[T]:
+        raise NotImplementedError
+
+    def target(self, item: T) -> Target:
+        raise NotImplementedError
+
+    def body(self) -> ComposeResult:
+        with Horizontal(id="query-bar"):
+            yield Static(">", id="prompt", markup=False)
+            yield QueryInput(self.PLACEHOLDER, id="query")
+            yield Line(id="info")
+        with Container(id="panes"):
+            yield self.make_list()
+            with Vertical(id="reader"):
+                yield Line(id="title", fill="─")
+                yield Preview(id="preview")
+        yield Static("", id="empty", markup=False)
+
+    def on_mount(self) -> None:
+        self.rows.add_class("rows")
+        self.input.focus()
+
+    @property
+    def rows(self) -> RowList[T]:
+        return self.query_one(RowList)
+
+    @property
+    def input(self) -> QueryInput:
+        return self.query_one(QueryInput)
+
+    @property
+    def info(self) -> Line:
+        return self.query_one("#info", Line)
+
+    @property
+    def preview(self) -> Preview:
+        return self.query_one(Preview)
+
+    def show_empty(self, content: Content | None) -> None:
+        """Put guidance in the place of list and preview, or take it away."""
+        empty = self.query_one("#empty", Static)
+        empty.display = content is not None
+        self.query_one("#panes").display = content is None
+        if content is not None:
+            empty.update(content)
+            if self.focused is not None and not self.typing:
+                self.input.focus()
+
+    # The preview follows the list
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        event.stop()
+        current = self.rows.current
+        self._wanted = None if current is None else self.target(current)
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_SECONDS, self.load)
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        event.stop()
+        self.chosen()
+
+    @work(exclusive=True, group="preview", exit_on_error=False)
+    async def load(self) -> None:
+        """Show what the current row points at, unless the preview is off."""
+        wanted = self._wanted
+        if wanted is None:
+            self.opened = None
+            self.preview.clear()
+            self._entitle()
+            return
+        if not self.query_one("#reader").display:
+            return
+        opening = asyncio.ensure_future(asyncio.to_thread(open_page, self.deck.memory, wanted, self.preview.page))
+        try:
+            opened = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._close_unseen)
+            raise
+        except (MemdeckError, OSError) as error:
+            self.opened = None
+            self.preview.clear()
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self.query_one("#title", Line).set(f"─ {shown(wanted.path)}: {shown(why)} ")
+            return
+        self.opened = opened
+        self.preview.show(opened.page)
+        self._entitle()
+
+    def _close_unseen(self, opening: asyncio.Future[Opened]) -> None:
+        if opening.cancelled() or opening.exception() is not None:
+            return
+        source = opening.result().page.source
+        page = self.preview.page
+        if page is None or page.source is not source:
+            source.close()
+
+    def reload(self) -> None:
+        """Read the previewed file again if it changed on disk."""
+        page = self.preview.page
+        if page is not None and page.source.changed():
+            self.load()
+
+    def on_preview_scrolled(self, event: Preview.Scrolled) -> None:
+        event.stop()
+        self._entitle()
+
+    def _entitle(self) -> None:
+        opened, title = self.opened, self.query_one("#title", Line)
+        if opened is None:
+            title.set("")
+            return
+        page = opened.page
+        lines = "" if opened.citation is None else str(opened.citation)[len(page.path) :]
+        state = (
+            f" ~ moved from {page.first - opened.moved}" if opened.moved else " ~ changed since" if opened.stale else ""
+        )
+        room = max(title.size.width - len(lines) - len(state) - 24, 8)
+        left = Content.assemble("─ ", (elided_path(shown(page.path), room) + lines, "bold"), (state, "$warning"), " ")
+        right = f" {page.source.line_count:,} lines · {self.preview.percent}% ─"
+        heading = shown(self._wanted.heading[-1]) if self._wanted is not None and self._wanted.heading else ""
+        spare = title.size.width - left.cell_length - len(right) - 4
+        title.set(left, f" {heading} ·{right}" if heading and cells_of(heading) <= spare else right)
+
+    # Keys
+
+    def action_move(self, where: str) -> None:
+        if self.preview.has_focus or self.preview_size == "full":
+            self.preview.move(where)
+        elif where not in ("left", "right"):
+            self.rows.move(where)
+
+    def action_step(self, by: int) -> None:
+        self.rows.move("down" if by > 0 else "up")
+
+    def action_open(self) -> None:
+        if self.rows.current is None:
+            return
+        if self.preview_size == "off" or self.has_class("-listonly"):
+            self.preview_size = "full"
+        self.preview.focus()
+
+    def action_query(self) -> None:
+        self.preview_size = "split" if self.preview_size == "full" else self.preview_size
+        self.input.focus()
+
+    def action_back(self) -> None:
+        if self.preview_size == "full":
+            self.preview_size = "split"
+            if self.preview.has_focus:
+                self.rows.focus()
+        elif self.preview.has_focus and self.rows.display:
+            self.rows.focus()
+        else:
+            self.input.focus()
+
+    def action_preview_size(self) -> None:
+        sizes = [size for size in SIZES if not (self.has_class("-listonly") and size == "off")]
+        self.preview_size = (
+            sizes[(sizes.index(self.preview_size) + 1) % len(sizes)] if self.preview_size in sizes else "split"
+        )
+
+    def action_preview_wrap(self) -> None:
+        self.preview.wrap = not self.preview.wrap
+        self.deck.say("long lines wrap" if self.preview.wrap else "long lines run on; ← → scroll")
+
+    def watch_preview_size(self, size: str) -> None:
+        if not self.is_mounted:
+            return
+        self.set_class(size == "full", "-full")
+        self.set_class(size == "off", "-off")
+        if size == "full" and not self.typing:
+            self.preview.focus()
+        elif size == "off" and self.preview.has_focus:
+            self.rows.focus()
+        self.call_after_refresh(self.load)
+
+    def _fit(self) -> None:
+        super()._fit()
+        if self.is_mounted:
+            self.rows.wide = self.has_class("-wide")
+
+    # Copying and editing
+
+    @property
+    def cited(self) -> Target | None:
+        """What the current row points at, with the lines where it stands now."""
+        item = self.rows.current
+        return None if item is None else self.target(item)
+
+    def action_copy_citation(self) -> None:
+        target = self.cited
+        if target is None:
+            self.deck.say("no row to cite")
+            return
+        opened = self.opened if self._wanted == target else None
+        citation = (opened and opened.citation) or target.citation
+        line = self.preview.current_line if self.preview.page is not None else 1
+        self.deck.copy(str(citation) if citation is not None else f"{target.path}#L{line}")
+
+    @work(exclusive=True, group="copy", exit_on_error=False)
+    async def action_copy_cited(self) -> None:
+        target = self.cited
+        if target is None or not target.first:
+            self.deck.say("no cited lines to copy")
+            return
+        try:
+            text = await asyncio.to_thread(cited_text, self.deck.memory, target)
+        except (MemdeckError, OSError) as error:
+            self.deck.say(f"not copied: {error}", "error")
+            return
+        self.deck.copy(text)
+
+    def action_edit(self) -> None:
+        target = self.cited
+        if target is None:
+            self.deck.say("no file to open")
+            return
+        in_preview = self.opened is not None and self._wanted == target
+        self.deck.edit(target.path, self.preview.current_line if in_preview else max(target.best, 1))
+        self.reload()
+
+    def failed_to(self, what: str, error: MemdeckError) -> None:
+        self.show_empty(guidance.failure(what, str(error), error.remedy))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.chosen()
+
+    def chosen(self) -> None:
+        """Enter in the text field, or a click on a row."""
+        self.action_open()

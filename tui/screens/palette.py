@@ -1,0 +1,76 @@
+"""The command palette: type a part of what is wanted, Enter does it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from tui.commands import Command, matching
+from tui.text import fitted
+from tui.widgets.query_input import QueryInput
+from tui.widgets.row_list import RowList
+
+KEY_CELLS = 14
+
+
+class CommandList(RowList[Command]):
+    """Title, and the keys at the right."""
+
+    def key(self, item: Command) -> str:
+        return item.title
+
+    def row(self, item: Command, width: int) -> Content:
+        title = fitted(f"  {item.title}", max(width - KEY_CELLS, 8))
+        return Content.assemble(title, (fitted(item.keys, min(KEY_CELLS, width)), "$text-muted"))
+
+
+class Palette(ModalScreen[Command | None], inherit_bindings=False):
+    """Gives the chosen command back, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+p", "dismiss(None)", show=False),
+        Binding("down,ctrl+n", "move('down')", show=False),
+        Binding("up", "move('up')", show=False),
+        Binding("pagedown", "move('page_down')", show=False),
+        Binding("pageup", "move('page_up')", show=False),
+        Binding("enter", "choose", show=False),
+    ]
+    AUTO_FOCUS = "QueryInput"
+
+    def __init__(self, commands: list[Command]) -> None:
+        super().__init__()
+        self._commands = commands
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="palette"):
+            yield QueryInput("find a command", id="palette-query")
+            yield CommandList(id="commands")
+
+    def on_mount(self) -> None:
+        self.query_one(CommandList).show(self._commands)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.query_one(CommandList).show(matching(self._commands, event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose()
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        event.stop()
+        self.action_choose()
+
+    def action_move(self, where: str) -> None:
+        self.query_one(CommandList).move(where)
+
+    def action_choose(self) -> None:
+        command = self.query_one(CommandList).current
+        if command is not None:
+            self.dismiss(command)

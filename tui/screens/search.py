@@ -1,0 +1,242 @@
+"""The home screen: a query, the hits, and the preview on the cited lines."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from textual import work
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widgets import Input
+
+from core import Hit, MemdeckError, SearchCancelled, SearchMode, SearchRequest, SearchResult, Source
+from tui import guidance
+from tui.bindings import BY_ID
+from tui.pages import Target
+from tui.screens.base import bindings_of
+from tui.screens.browse import BrowseScreen
+from tui.state import DeckState
+from tui.widgets.hit_list import HitList
+
+HITS = 50
+TYPING_SECONDS = 0.12
+"""How long typing rests before a search starts."""
+EMBED_SECONDS = 0.6
+"""How long typing rests before the query goes to a remote provider."""
+FRESHEN_SECONDS = 1.0
+"""The index may change this long before the hits are looked up again."""
+MODES: tuple[SearchMode, ...] = ("hybrid", "keyword", "semantic")
+
+
+class ResultsCame(Message):
+    """Hits of one search; `number` tells which, later ones being newer."""
+
+    def __init__(self, number: int, result: SearchResult) -> None:
+        super().__init__()
+        self.number = number
+        self.result = result
+
+
+class SearchScreen(BrowseScreen[Hit]):
+    """Searches while one types; older hits stay until newer ones come."""
+
+    NAME = "search"
+    BINDINGS = bindings_of("search")
+    PLACEHOLDER = "search what is remembered"
+
+    mode: reactive[SearchMode] = reactive[SearchMode]("hybrid", init=False)
+    source: reactive[str] = reactive("all", init=False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.result: SearchResult | None = None
+        self._number = 0
+        self._shown_number = 0
+        self._moved = False
+        self._fresh: Timer | None = None
+        self._embed_now = False
+
+    def make_list(self) -> HitList:
+        return HitList(id="hits")
+
+    @property
+    def hits(self) -> HitList:
+        return self.query_one(HitList)
+
+    def target(self, item: Hit) -> Target:
+        return Target.of_hit(item, self.hits.terms)
+
+    def on_mount(self) -> None:
+        self.input.value = self.deck.options.query
+        if not self.input.value:
+            self._show_home()
+
+    # Asking
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._moved = False
+        self.ask()
+
+    def chosen(self) -> None:
+        self._moved = True
+        if self.typing and not self.deck.memory.embeds_while_typing and self._only_words_so_far():
+            self._embed_now = True
+            self.ask()
+        else:
+            super().chosen()
+
+    def _only_words_so_far(self) -> bool:
+        result = self.result
+        return self.mode != "keyword" and (result is None or result.query != self.input.value or result.partial)
+
+    @work(exclusive=True, group="search", exit_on_error=False)
+    async def ask(self, rest: float = TYPING_SECONDS) -> None:
+        """Search for what stands in the field once typing rests; a newer call takes the place of this one."""
+        query = self.input.value
+        self._number += 1
+        if not query.strip():
+            self.result = None
+            self.hits.show(())
+            self._show_home()
+            return
+        memory, embed_now = self.deck.memory, self._embed_now
+        self._embed_now = False
+        if not embed_now:
+            await asyncio.sleep(rest)
+            if self.mode != "keyword" and not memory.embeds_while_typing:
+                await self._find(query, "keyword", last=False)
+                await asyncio.sleep(EMBED_SECONDS - rest)
+        await self._find(query, self.mode, last=True)
+
+    async def _find(self, query: str, mode: SearchMode, *, last: bool) -> None:
+        number, cancel = self._number, threading.Event()
+        sources: tuple[Source, ...] | None = None if self.source == "all" else (self.source,)  # type: ignore[assignment]
+        request = SearchRequest(query, mode=mode, max_results=HITS, sources=sources)
+
+        def partial(result: SearchResult) -> None:
+            self.post_message(ResultsCame(number, result))
+
+        try:
+            result = await asyncio.to_thread(self.deck.memory.search, request, on_partial=partial, cancel=cancel)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
+        except SearchCancelled:
+            return
+        except MemdeckError as error:
+            self.failed_to("The search failed", error)
+            return
+        self.post_message(ResultsCame(number, result))
+
+    # Answering
+
+    def on_results_came(self, event: ResultsCame) -> None:
+        event.stop()
+        if event.number < self._shown_number or (event.number != self._number and not self.input.value.strip()):
+            return
+        self._shown_number = event.number
+        self._show(event.result)
+
+    def _show(self, result: SearchResult) -> None:
+        hits, current = self.hits, self.hits.current
+        keep = str(current.chunk_id) if current is not None and self._moved else None
+        self.result = result
+        hits.terms = result.terms
+        if result.hits or not result.partial:
+            hits.show(result.hits, keep=keep)
+        self._tell()
+        if result.hits:
+            self.show_empty(None)
+        elif not result.partial:
+            self.show_empty(self._nothing(result))
+        self.notice(self.deck.state.alarm or result.warning or "")
+
+    def _nothing(self, result: SearchResult) -> Content:
+        keymap = self.deck.keymap
+        keys = (keymap.shown(BY_ID["search.mode"], typing=True), keymap.shown(BY_ID["search.source"], typing=True))
+        return guidance.no_hits(result.query, self.mode, self.source, keys, result.pending)
+
+    def _show_home(self) -> None:
+        self.show_empty(guidance.home(self.deck.state, self.deck.memory.workspace))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Mode, source, number of hits and what it took, at the right of the query."""
+        parts = [self.mode, self.source]
+        result = self.result
+        if result is not None:
+            count = len(result.hits)
+            parts.append(f"{count}{'+' if count >= HITS else ''} hit{'' if count == 1 else 's'}")
+            parts.append("ranking" if result.partial else _took(result, in_parts=self.has_class("-wide")))
+            if result.catching_up:
+                parts.append("catching up")
+        self.info.set("", Content.styled(" · ".join(parts), "$text-muted"))
+
+    # Keys
+
+    def action_mode_next(self) -> None:
+        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+
+    def action_source_next(self) -> None:
+        choices = ("all", *self.deck.memory.settings.settings.sources)
+        if len(choices) <= 2:
+            self.deck.say(f"{choices[-1]} is the only source; sessions.agents adds transcripts")
+            return
+        self.source = choices[(choices.index(self.source) + 1) % len(choices)]
+
+    def watch_mode(self) -> None:
+        self._asked_otherwise()
+
+    def watch_source(self) -> None:
+        self._asked_otherwise()
+
+    def _asked_otherwise(self) -> None:
+        if not self.is_mounted:
+            return
+        self._moved = False
+        self._tell()
+        if self.input.value.strip():
+            self.ask(0.0)
+
+    def action_move(self, where: str) -> None:
+        self._moved = True
+        super().action_move(where)
+
+    def action_explain(self) -> None:
+        hit = self.hits.current
+        if hit is not None:
+            self.deck.say(f"{hit.score:.3f}: {hit.parts.explain()}")
+
+    # The index changes
+
+    def state_changed(self, state: DeckState) -> None:
+        seen = getattr(self, "_revision", state.revision)
+        self._revision = state.revision
+        super().state_changed(state)
+        if not self.input.value.strip():
+            self._show_home()
+        elif state.revision != seen and self._fresh is None:
+            self._fresh = self.set_timer(FRESHEN_SECONDS, self._freshen)
+
+    def _freshen(self) -> None:
+        """Look the hits up again and keep the place."""
+        self._fresh = None
+        self.reload()
+        if self.input.value.strip():
+            self._moved = True
+            self.ask()
+
+
+def _took(result: SearchResult, *, in_parts: bool) -> str:
+    """Milliseconds of a search, on wide screens step by step."""
+    took = result.milliseconds
+    steps = (("words", ("keyword",)), ("meaning", ("embed", "vector")), ("ranking", ("rank", "snippet")))
+    sums = [(name, sum(took.get(key, 0.0) for key in keys)) for name, keys in steps]
+    shown = [f"{name} {spent:.0f}" for name, spent in sums if spent >= 0.5]
+    if in_parts and len(shown) > 1:
+        return f"{' + '.join(shown)} ms"
+    return f"{took.get('total', sum(spent for _, spent in sums)):.0f} ms"

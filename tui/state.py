@@ -1,0 +1,159 @@
+"""What the app knows of its memory at a moment, how events change it, and how an event reads in the log."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from core import Progress, Status, events
+
+SYNC_VERBS = ("indexed", "removed", "renamed", "skipped", "FAILED", "batched", "sync", "vectors", "watch", "index")
+"""The fixed words of the log's second column."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeckState:
+    """A snapshot that every screen draws from.
+
+    `revision` grows with each change of what searches can find; `waiting` counts chunks without a vector; `alarm` is
+    one line that stays until the cause is gone.
+    """
+
+    status: Status | None = None
+    watching: str = ""
+    syncing: bool = False
+    sync_progress: Progress | None = None
+    embedding: Progress | None = None
+    waiting: int = 0
+    revision: int = 0
+    alarm: str = ""
+    own_writer: bool = True
+
+    @property
+    def busy(self) -> bool:
+        return self.syncing or self.embedding is not None
+
+    def with_status(self, status: Status) -> DeckState:
+        watching = str(status.watcher.get("mode") or self.watching)
+        grown = self.status is None or (self.status.chunks, self.status.files) != (status.chunks, status.files)
+        return replace(
+            self, status=status, waiting=status.pending, watching=watching, revision=self.revision + int(grown)
+        )
+
+    def after(self, event: events.Event) -> DeckState:
+        """The state once `event` happened."""
+        match event:
+            case events.SyncStarted():
+                return replace(self, syncing=True, sync_progress=None)
+            case events.SyncProgressed(progress=progress):
+                return replace(self, sync_progress=progress)
+            case events.SyncFinished(report=report):
+                grown = bool(report.indexed or report.removed or report.vectors_made or report.vectors_cached)
+                return replace(self, syncing=False, sync_progress=None, revision=self.revision + int(grown), alarm="")
+            case events.FileIndexed() | events.FileRemoved() | events.FileRenamed():
+                return replace(self, revision=self.revision + 1)
+            case events.EmbeddingProgressed(waiting=waiting, progress=progress):
+                return replace(self, waiting=waiting, embedding=progress if waiting else None)
+            case events.EmbeddingFinished():
+                return replace(self, waiting=0, embedding=None, revision=self.revision + 1)
+            case events.EmbeddingFailed(error=error):
+                return replace(self, embedding=None, alarm=f"no vectors for now: {error}")
+            case events.WatchStarted(mode=mode):
+                return replace(self, watching=mode)
+            case events.WatchLost(reason=reason):
+                return replace(self, watching="lost", alarm=f"not watching the files: {reason}")
+            case events.WriterChanged(own=own):
+                return replace(self, own_writer=own)
+            case events.WorkerFailed(error=error, fatal=True):
+                return replace(self, syncing=False, alarm=f"indexing stopped: {error}")
+        return self
+
+
+def summary(state: DeckState, *, roomy: bool) -> list[tuple[str, str]]:
+    """The right end of the top line: (text, style) of whether it is live, what it does, and how much there is."""
+    status, parts = state.status, []
+    if state.syncing and state.sync_progress is not None and state.sync_progress.total:
+        progress = state.sync_progress
+        parts.append((f"● indexing {progress.completed:,}/{progress.total:,}", "$accent"))
+    elif state.syncing:
+        parts.append(("● checking", "$accent"))
+    elif status is None:
+        parts.append(("○ opening", "$text-muted"))
+    elif state.watching in ("", "off", "none", "stopped", "lost"):
+        parts.append(("○ not watching", "$warning" if state.watching == "lost" else "$text-muted"))
+    elif "poll" in state.watching:
+        parts.append(("● polling", "$success"))
+    else:
+        parts.append(("● live" if state.own_writer else "● follows", "$success"))
+    if status is not None:
+        if roomy:
+            parts.append((f"{status.files:,} files", "$text-muted"))
+        parts.append((f"{status.chunks:,} chunks", "$text-muted"))
+    if state.waiting:
+        parts.append((f"{state.waiting:,} waiting" + (_time_left(state.embedding) if roomy else ""), "$accent"))
+    elif roomy and status is not None:
+        parts.append(("vectors on" if status.provider not in ("", "none") else "words only", "$text-muted"))
+    return parts
+
+
+def _time_left(progress: Progress | None) -> str:
+    if progress is None or progress.seconds_left is None:
+        return " for vectors"
+    minutes, seconds = divmod(round(progress.seconds_left), 60)
+    return f" for vectors, {minutes}:{seconds:02d} left"
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One row of the log: when (epoch ms), a fixed verb, what, and an amount or reason."""
+
+    at_ms: int
+    verb: str
+    subject: str
+    detail: str = ""
+
+    @property
+    def clock(self) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(self.at_ms / 1000))
+
+
+def log_line(event: events.Event) -> LogLine | None:
+    """How an event reads in the log; None for those that only move a number."""
+    at = event.at_ms
+    match event:
+        case events.FileIndexed():
+            changed = f"{event.chunks} chunks" + (f", {event.chunks_same} same" if event.chunks_same else "")
+            return LogLine(at, "indexed", event.path, f"{changed}  {event.milliseconds:.0f} ms")
+        case events.FileRemoved():
+            return LogLine(at, "removed", event.path)
+        case events.FileRenamed():
+            return LogLine(at, "renamed", f"{event.old_path} → {event.path}")
+        case events.FileSkipped():
+            return LogLine(at, "skipped", event.path, f"{event.kind}: {event.detail}" if event.detail else event.kind)
+        case events.FileFailed():
+            return LogLine(at, "FAILED", event.path, event.error)
+        case events.EventsBatched():
+            return LogLine(at, "batched", f"{event.events} events → {event.paths} paths")
+        case events.SyncFinished(report=report):
+            seconds = sum(report.seconds.values())
+            counted = (("indexed", report.indexed), ("removed", report.removed), ("FAILED", report.failed))
+            counts = ", ".join(f"{number} {name}" for name, number in counted if number) or "nothing changed"
+            return LogLine(at, "sync", report.reason, f"{counts}  {seconds:.2f} s")
+        case events.EmbeddingFinished():
+            return LogLine(at, "vectors", f"{event.vectors} made", f"{event.seconds:.1f} s")
+        case events.EmbeddingFailed():
+            again = "" if event.retry_in_seconds is None else f"; again in {event.retry_in_seconds:.0f} s"
+            return LogLine(at, "FAILED", "vectors", f"{event.chunks} chunks: {event.error}{again}")
+        case events.IdentityChanged():
+            return LogLine(at, "index", event.reason, "redone" if event.redone else "not redone here")
+        case events.WatchStarted():
+            return LogLine(at, "watch", event.mode, event.reason)
+        case events.WatchLost():
+            return LogLine(at, "watch", "LOST", event.reason)
+        case events.WriterChanged():
+            return LogLine(at, "index", "written by this process" if event.own else f"written by pid {event.pid}")
+        case events.StoreRecovered():
+            return LogLine(at, "index", event.action, event.detail)
+        case events.WorkerFailed():
+            return LogLine(at, "FAILED", "indexing worker", event.error)
+    return None

@@ -1,0 +1,307 @@
+"""The preview: any part of any file, drawn line by line from a LineSource, with the cited lines marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual.cache import LRUCache
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.style import Style
+
+from core import LineSource, visible
+from tui.text import term_spans
+from tui.widgets.markdown_style import Fences, line_styles
+
+LINE_LIMIT = 2000
+"""Characters of a line that are drawn; the rest is counted."""
+_TAB = 4
+_KINDS = ("heading", "code", "marker", "bold", "link", "term", "number", "cited", "best", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document, its cited lines (1-based, inclusive; 0 for none) and the one that matches best."""
+
+    source: LineSource
+    path: str
+    first: int = 0
+    last: int = 0
+    best: int = 0
+    terms: tuple[str, ...] = ()
+    fences: Fences = field(default_factory=Fences)
+    markdown: bool = True
+
+
+class Preview(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws only the rows on the screen; the top row is line `top` and, of a wrapped line, its row `skip`.
+
+    The vertical scroll offset counts lines, not rows, so that a wrapped file needs no map of its rows.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"preview--{kind}" for kind in _KINDS}
+    ALLOW_SELECT = False
+
+    wrap: reactive[bool] = reactive(True)
+
+    @dataclass
+    class Scrolled(Message):
+        """Other lines came into view."""
+
+        preview: Preview
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Preview.Scrolled)
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.page: Page | None = None
+        self._skip = 0
+        self._left = 0
+        self._rows: LRUCache[int, list[Content]] = LRUCache(512)
+        self._drawn: list[tuple[int, bool, Content]] | None = None
+        self._bottom: tuple[int, int] | None = None
+        self._fitted = Size(0, 0)
+
+    # What is shown
+
+    def show(self, page: Page) -> None:
+        """Show a document from its cited lines on; close the one shown before."""
+        if self.page is not None and self.page.source is not page.source:
+            self.page.source.close()
+        self.page = page
+        self._forget()
+        self.go_to(page.best or page.first or 1)
+
+    def clear(self) -> None:
+        if self.page is not None:
+            self.page.source.close()
+        self.page = None
+        self._forget()
+        self._place(0, 0)
+
+    def go_to(self, line: int) -> None:
+        """Bring a line into the upper part of the view, below some lines of context."""
+        page = self.page
+        if page is None:
+            return
+        line = min(max(line, 1), max(page.source.line_count, 1))
+        start = page.first if page.first <= line <= page.last else line
+        self._place(*self._above(start - 1, min(5, self._height // 4)))
+        if line not in self._lines_in_view():
+            self._place(*self._above(line - 1, self._height // 3))
+
+    def _above(self, index: int, rows: int) -> tuple[int, int]:
+        """The start of a whole line at most `rows` rows above line `index`."""
+        above, skip = self._back(index, 0, rows)
+        return (above + 1, 0) if skip else (above, 0)
+
+    @property
+    def top_line(self) -> int:
+        """The first line in view, 1-based."""
+        return round(self.scroll_y) + 1
+
+    @property
+    def current_line(self) -> int:
+        """The line that an editor should open: the best line while it is in view, else the first in view."""
+        if self.page is None:
+            return 1
+        return self.page.best if self.page.best in self._lines_in_view() else self.top_line
+
+    @property
+    def percent(self) -> int:
+        """How far the last line in view is through the document."""
+        if self.page is None or not self.page.source.line_count:
+            return 100
+        rows = self._page_rows()
+        return round(100 * (rows[-1][0] if rows else self.top_line) / self.page.source.line_count)
+
+    # Moving
+
+    def move(self, where: str) -> None:
+        """One of up, down, page_up, page_down, first, last, left, right."""
+        page = max(self._height - 1, 1)
+        match where:
+            case "up":
+                self._place(*self._back(self.top_line - 1, self._skip, 1))
+            case "down":
+                self._place(*self._forward(self.top_line - 1, self._skip, 1))
+            case "page_up":
+                self._place(*self._back(self.top_line - 1, self._skip, page))
+            case "page_down":
+                self._place(*self._forward(self.top_line - 1, self._skip, page))
+            case "first":
+                self._place(0, 0)
+            case "last":
+                self._place(*self._bottom_place())
+            case "left" | "right" if not self.wrap:
+                self._left = max(0, self._left + (8 if where == "right" else -8))
+                self._drawn = None
+                self.refresh()
+
+    def _place(self, index: int, skip: int) -> None:
+        """Put row `skip` of line `index` (0-based) on top, or the last page if that is nearer."""
+        index, skip = min((index, skip), self._bottom_place())
+        self._drawn = None
+        self._fit_bar()
+        self._skip = skip
+        self.scroll_to(y=index, animate=False, force=True, immediate=True)
+        self._skip = skip
+        self.refresh()
+        self.post_message(self.Scrolled(self))
+
+    def _forward(self, index: int, skip: int, rows: int) -> tuple[int, int]:
+        last = self._line_count - 1
+        while rows > 0:
+            left = len(self._rows_of(index)) - skip
+            if rows < left:
+                return index, skip + rows
+            if index >= last:
+                return index, skip + left - 1
+            rows -= left
+            index, skip = index + 1, 0
+        return index, skip
+
+    def _back(self, index: int, skip: int, rows: int) -> tuple[int, int]:
+        while rows > 0:
+            if rows <= skip:
+                return index, skip - rows
+            if index <= 0:
+                return 0, 0
+            rows -= skip + 1
+            index -= 1
+            skip = len(self._rows_of(index)) - 1
+        return index, skip
+
+    def _bottom_place(self) -> tuple[int, int]:
+        if self._bottom is None:
+            last = self._line_count - 1
+            if last < 0:
+                return 0, 0
+            end = len(self._rows_of(last)) - 1
+            self._bottom = self._back(last, end, max(self._height - 1, 0))
+        return self._bottom
+
+    # Rows
+
+    @property
+    def _height(self) -> int:
+        return self.scrollable_content_region.height
+
+    @property
+    def _line_count(self) -> int:
+        return self.page.source.line_count if self.page is not None else 0
+
+    @property
+    def _gutter(self) -> int:
+        return max(3, len(str(self._line_count))) + 2
+
+    def _rows_of(self, index: int) -> list[Content]:
+        """The rows of line `index` (0-based): one, or several when it is wrapped."""
+        cached = self._rows.get(index)
+        if cached is not None:
+            return cached
+        content = self._line_content(index + 1)
+        width = max(self.scrollable_content_region.width - self._gutter, 4)
+        rows = content.wrap(width) if self.wrap and content.cell_length > width else [content]
+        self._rows[index] = rows
+        return rows
+
+    def _line_content(self, line: int) -> Content:
+        assert self.page is not None
+        try:
+            text = self.page.source.line(line, width=LINE_LIMIT + 1)
+        except OSError as error:
+            return Content.styled(f"cannot be read any more: {visible(str(error))}", self._style("note"))
+        cut = len(text) > LINE_LIMIT
+        text = visible(text[:LINE_LIMIT].expandtabs(_TAB))
+        content = Content(text)
+        if self.page.markdown:
+            for start, end, kind in line_styles(text, self.page.fences.hold(line)):
+                content = content.stylize(self._style(kind), start, end)
+        if self.page.first <= line <= self.page.last:
+            for start, end in term_spans(text, self.page.terms):
+                content = content.stylize(self._style("term"), start, end)
+        if cut:
+            size = self.page.source.line_bytes(line)
+            content += Content.styled(f" … ({size:,} bytes in this line)", self._style("note"))
+        return content
+
+    def _lines_in_view(self) -> set[int]:
+        return {line for line, _, _ in self._page_rows()}
+
+    def _page_rows(self) -> list[tuple[int, bool, Content]]:
+        """(line, whether it is the line's first row, text) from the top of the view down."""
+        if self._drawn is None:
+            drawn: list[tuple[int, bool, Content]] = []
+            index, skip = self.top_line - 1, self._skip
+            while len(drawn) < self._height and index < self._line_count:
+                drawn += [(index + 1, n == 0, row) for n, row in enumerate(self._rows_of(index)) if n >= skip]
+                index, skip = index + 1, 0
+            self._drawn = drawn[: self._height]
+        return self._drawn
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        base = self.visual_style
+        rows = self._page_rows()
+        if y >= len(rows) or self.page is None or width <= 0:
+            return Strip.blank(width, base.rich_style)
+        line, first_row, content = rows[y]
+        cited = self.page.first <= line <= self.page.last
+        digits = self._gutter - 2
+        number = f"{line:>{digits}}" if first_row else " " * digits
+        kind = "best" if line == self.page.best else "cited" if cited else "number"
+        gutter = Segment(f"{'▌' if cited else ' '}{number} ", (base + self._style(kind)).rich_style)
+        text = Strip(content.render_segments(base))
+        if self._left and not self.wrap:
+            text = text.crop(self._left)
+        return Strip([gutter, *text]).adjust_cell_length(width, base.rich_style)
+
+    def _style(self, kind: str) -> Style:
+        return self.get_visual_style(f"preview--{kind}", partial=True)
+
+    def _forget(self) -> None:
+        self._rows.clear()
+        self._drawn = None
+        self._bottom = None
+
+    def _fit_bar(self) -> None:
+        size = Size(self.scrollable_content_region.width, self._bottom_place()[0] + self._height)
+        if size != self.virtual_size:
+            self.virtual_size = size
+
+    # Changes from outside
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        self._drawn = None
+        if round(old_value) != round(new_value):
+            self._skip = 0
+            self.post_message(self.Scrolled(self))
+        super().watch_scroll_y(old_value, new_value)
+
+    def watch_wrap(self) -> None:
+        top = self.top_line
+        self._left = 0
+        self._forget()
+        self._place(top - 1, 0)
+
+    def on_resize(self) -> None:
+        size = self.scrollable_content_region.size
+        if size != self._fitted:
+            self._fitted = size
+            top = self.top_line
+            self._forget()
+            self._place(top - 1, 0)
+
+    def notify_style_update(self) -> None:
+        self._forget()
+        super().notify_style_update()

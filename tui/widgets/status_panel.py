@@ -1,0 +1,96 @@
+"""The state of the memory as rows of label and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from core import Status
+from tui.state import DeckState
+from tui.text import shown
+
+Row = tuple[str, str, str]
+"""Label, words, style of the words."""
+
+_HEALTH = {"healthy": ("OK", "$success"), "degraded": ("DEGRADED", "$warning"), "down": ("DOWN", "$error")}
+
+
+def status_content(state: DeckState) -> Content:
+    """Everything that the status screen says, one row each; wide cells wrap by themselves."""
+    status = state.status
+    if status is None:
+        return Content.styled("Opening the index…", "$text-muted")
+    rows = [*_health(status), *_counts(status, state), *_parts(status, state), *_troubles(status)]
+    return Content("\n").join(
+        Content.assemble((f"{label:<9} ", "$text-muted"), (shown(words), style)) for label, words, style in rows
+    )
+
+
+def _health(status: Status) -> list[Row]:
+    word, style = _HEALTH[status.health]
+    return [("health", ": ".join(filter(None, (word, "; ".join(status.reasons)))), style)]
+
+
+def _counts(status: Status, state: DeckState) -> list[Row]:
+    per_source = ", ".join(f"{row.source} {row.files:,}" for row in status.source_counts)
+    rows = [("files", f"{status.files:,}" + (f" ({per_source})" if per_source else ""), "")]
+    waiting = f"{state.waiting:,} wait for a vector" if state.waiting else "all have what they need"
+    rows.append(("chunks", f"{status.chunks:,} · {waiting}", ""))
+    if state.embedding is not None and state.embedding.rate:
+        progress = state.embedding
+        left = "" if progress.seconds_left is None else f", {progress.seconds_left:,.0f} s left"
+        rows.append(("vectors", f"{progress.completed:,}/{progress.total:,} · {progress.rate:.1f}/s{left}", "$accent"))
+    return rows
+
+
+def _parts(status: Status, state: DeckState) -> list[Row]:
+    model = " · ".join(filter(None, (status.provider, status.model)))
+    asked = "" if status.requested_provider in ("", status.provider) else f" (asked for: {status.requested_provider})"
+    writer = status.writer.get("pid")
+    return [
+        ("provider", model + asked, ""),
+        ("words", _onoff(status.fts), _style(status.fts)),
+        ("meaning", _onoff(status.vector), _style(status.vector)),
+        ("cache", _amounts(status.cache), ""),
+        ("watching", " ".join(str(value) for value in status.watcher.values() if value) or "no", ""),
+        ("writer", "this process" if state.own_writer else f"another process, pid {writer}; this one follows", ""),
+        ("index", f"{status.db_path} · {status.db_bytes / 1e6:,.1f} MB", ""),
+        ("folder", " · ".join((status.workspace_dir, *status.extra_paths)), ""),
+    ]
+
+
+def _troubles(status: Status) -> list[Row]:
+    rows: list[Row] = []
+    if status.fallback:
+        rows.append(("fallback", ", ".join(f"{key} {value}" for key, value in status.fallback.items()), "$warning"))
+    reason = status.custom.get("providerUnavailableReason")
+    if reason:
+        rows.append(("", str(reason), "$warning"))
+    for failure in status.failed[:3]:
+        rows.append(("FAILED", f"{failure.path}: {failure.error}", "$error"))
+    if len(status.failed) > 3:
+        rows.append(("", f"and {len(status.failed) - 3} more: the files screen lists them", "$error"))
+    if status.skipped or status.ignored:
+        ignored = sum(status.ignored.values())
+        rows.append(("left out", f"{len(status.skipped):,} files skipped, {ignored:,} folders ignored", "$text-muted"))
+    return rows
+
+
+def _onoff(part: Mapping[str, object]) -> str:
+    state = "on" if part.get("available", part.get("enabled")) else "OFF"
+    dims = part.get("dims")
+    details = [f"{dims} dims"] if dims else []
+    details += [str(part[key]) for key in ("error", "loadError", "reason") if part.get(key)]
+    return " · ".join([state, *details])
+
+
+def _style(part: Mapping[str, object]) -> str:
+    return "" if part.get("available", part.get("enabled")) else "$warning"
+
+
+def _amounts(part: Mapping[str, object]) -> str:
+    if not part.get("enabled", True):
+        return "off"
+    entries, bound = part.get("entries"), part.get("maxEntries")
+    return f"{entries:,} vectors" + (f" of {bound:,}" if bound else "") if isinstance(entries, int) else "on"
