@@ -7,7 +7,8 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -28,6 +29,11 @@ WAL_LIMIT_BYTES = 64 * 1024 * 1024
 CANCEL_STEPS = 20_000
 """Virtual machine steps between two looks at a cancel event: about a millisecond."""
 _OPEN_TRIES = 20
+
+
+def id_array(ids: Iterable[int]) -> object:
+    """Ids as a value for `SELECT value FROM carray(?)`; no ids find nothing."""
+    return apsw.carray(array("q", ids) or array("q", [-1]), flags=apsw.SQLITE_CARRAY_INT64)
 
 
 def set_aside(path: Path) -> Path:
@@ -195,28 +201,28 @@ class Database:
         else:
             self.vector_error = None
 
-    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Value, ...]]:
         """All rows of a statement. Raises StoreError."""
         with translated(self.path, self.connection):
             return self.connection.execute(sql, values).fetchall()
 
-    def value(self, sql: str, values: Sequence[Value] = ()) -> Value:
+    def value(self, sql: str, values: Sequence[object] = ()) -> Value:
         """The first column of the first row, None when there is none. Raises StoreError."""
         rows = self.rows(sql, values)
         return rows[0][0] if rows else None
 
-    def count(self, sql: str, values: Sequence[Value] = ()) -> int:
+    def count(self, sql: str, values: Sequence[object] = ()) -> int:
         """The first column of the first row as a number, 0 when there is none. Raises StoreError."""
         value = self.value(sql, values)
         return value if isinstance(value, int) else 0
 
-    def run(self, sql: str, values: Sequence[Value] = ()) -> int:
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute one statement; the number of rows it changed. Raises StoreError."""
         with translated(self.path, self.connection):
             self.connection.execute(sql, values).fetchall()
             return int(self.connection.changes())
 
-    def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Execute one statement for each row of values. Raises StoreError."""
         if rows:
             with translated(self.path, self.connection):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.store.chunk_rows import STORED_COLUMNS, StoredChunk, stored_from
-from core.store.database import Database
+from core.store.database import Database, id_array
 from core.store.texts import storable
 from core.types import IndexedDocument, Source, SourceCount, StatKey
 
@@ -91,9 +90,9 @@ class DocumentReader:
     def chunks(self, ids: Iterable[int]) -> dict[int, StoredChunk]:
         """Chunks by id; those that are gone are left out."""
         rows = self._database.rows(
-            f"SELECT {STORED_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value "
+            f"SELECT {STORED_COLUMNS} FROM carray(?) AS wanted CROSS JOIN chunks ON chunks.id = wanted.value "
             "JOIN files ON files.id = chunks.file_id",
-            (json.dumps([int(chunk_id) for chunk_id in ids]),),
+            (id_array(ids),),
         )
         return {row[0]: stored_from(row) for row in rows}  # type: ignore[misc]
 

@@ -109,11 +109,11 @@ CREATE TABLE IF NOT EXISTS embedding_queue (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS embedding_queue_order ON embedding_queue (newest_ns DESC, chunk_id);
 
--- What the vector matrices of other connections must follow.
+-- What the vector matrices of other connections must follow; reset: load all anew.
 CREATE TABLE IF NOT EXISTS changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     chunk_id INTEGER NOT NULL,
-    op TEXT NOT NULL CHECK (op IN ('vector', 'delete'))
+    op TEXT NOT NULL CHECK (op IN ('vector', 'delete', 'reset'))
 ) STRICT;
 
 -- n, Σv and Σvvᵀ of the vectors of one identity: mean and deviation of a query's cosines without a scan.

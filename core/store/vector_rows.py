@@ -9,7 +9,7 @@ from core.store.schema import vector_table
 
 CHANGES_KEPT = 100_000
 _STALE = "vec0_stale"
-_VECTORS = (
+JOINED_VECTORS = (
     "SELECT chunks.id, embedding_cache.vector FROM chunks JOIN embedding_cache "
     "ON embedding_cache.identity_id = ? AND embedding_cache.hash = chunks.embed_hash"
 )
@@ -63,7 +63,7 @@ class VectorRows:
     def insert_cached(self, identity_id: int, dims: int, file_id: int, first_id: int) -> None:
         """Write the vectors of a document's chunks from `first_id` on that the cache has."""
         rows = self._database.rows(
-            f"{_VECTORS} AND embedding_cache.dims = ? WHERE chunks.file_id = ? AND chunks.id >= ?",
+            f"{JOINED_VECTORS} AND embedding_cache.dims = ? WHERE chunks.file_id = ? AND chunks.id >= ?",
             (identity_id, dims, file_id, first_id),
         )
         self.insert(identity_id, dims, rows)  # type: ignore[arg-type]
@@ -84,13 +84,14 @@ class VectorRows:
 
     def refill(self, identity_id: int, dims: int) -> int:
         """Make the table anew from the cache; the number of vectors."""
+        self._note("reset", (0,))
         if self._database.vector_error is not None:
             self.set_stale(True)
             return 0
         self.drop(identity_id)
         self._create(identity_id, dims)
         return self._database.run(
-            f"INSERT INTO {vector_table(identity_id)} (rowid, embedding) {_VECTORS} AND embedding_cache.dims = ? "
+            f"INSERT INTO {vector_table(identity_id)} (rowid, embedding) {JOINED_VECTORS} AND embedding_cache.dims = ? "
             "ORDER BY chunks.id",
             (identity_id, dims),
         )
