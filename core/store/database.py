@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 import apsw
@@ -215,6 +216,10 @@ class Database:
         """The first column of the first row as a number, 0 when there is none. Raises StoreError."""
         value = self.value(sql, values)
         return value if isinstance(value, int) else 0
+
+    def numbers(self, sql: str, values: Sequence[object] = ()) -> list[int]:
+        """The first column of all rows, which are whole numbers. Raises StoreError."""
+        return [cast("int", row[0]) for row in self.rows(sql, values)]
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute one statement; the number of rows it changed. Raises StoreError."""

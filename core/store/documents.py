@@ -157,7 +157,7 @@ class Documents(DocumentReader, FileErrors):
         row = self.get_document(source, path)
         if row is None:
             return 0
-        gone = [int(str(key)) for (key,) in self._database.rows("SELECT id FROM chunks WHERE file_id = ?", (row.id,))]
+        gone = self._database.numbers("SELECT id FROM chunks WHERE file_id = ?", (row.id,))
         self._drop_chunks(gone, [])
         self._database.run("DELETE FROM files WHERE id = ?", (row.id,))
         return len(gone)

@@ -97,6 +97,14 @@ class EmbeddingQueue:
             (file_id, first_id, identity_id),
         )
 
+    def put(self, chunk_ids: list[int]) -> None:
+        """Queue chunks, whatever the cache has."""
+        self._database.run_many(
+            "INSERT INTO embedding_queue (chunk_id, newest_ns) SELECT chunks.id, files.mtime_ns "
+            "FROM chunks JOIN files ON files.id = chunks.file_id WHERE chunks.id = ?",
+            [(chunk_id,) for chunk_id in chunk_ids],
+        )
+
     def renew(self, file_id: int) -> None:
         """The document was written again: what waits of it takes its new place in the order."""
         self._database.run(

@@ -37,33 +37,41 @@ class KeywordRows:
 
     def replace(self, gone: Sequence[int], rows: Sequence[KeywordRow]) -> None:
         """Take rows out by chunk id, then put rows in."""
-        if gone or rows:
-            self._database.before_commit(lambda: self._write(gone, rows))
 
-    def _write(self, gone: Sequence[int], rows: Sequence[KeywordRow]) -> None:
-        keys = [(chunk_id,) for chunk_id in gone]
-        for table in KEYWORD_TABLES:
-            self._database.run_many(f"DELETE FROM {table} WHERE rowid = ?", keys)
-        self._database.run_many(
-            "INSERT INTO chunks_fts (rowid, head, body) VALUES (?, ?, ?)",
-            [(row.chunk_id, row.head, row.body) for row in rows],
-        )
-        self._database.run_many(
-            "INSERT INTO chunks_trigram (rowid, body) VALUES (?, ?)", [(row.chunk_id, row.folded) for row in rows]
-        )
+        def write() -> None:
+            self.delete_now(gone, KEYWORD_TABLES)
+            self.insert_now(rows)
+
+        if gone or rows:
+            self._database.before_commit(write)
 
     def replace_heads(self, rows: Sequence[KeywordRow]) -> None:
         """Write the word rows anew: the path changed, the text did not."""
 
         def write() -> None:
-            self._database.run_many("DELETE FROM chunks_fts WHERE rowid = ?", [(row.chunk_id,) for row in rows])
-            self._database.run_many(
-                "INSERT INTO chunks_fts (rowid, head, body) VALUES (?, ?, ?)",
-                [(row.chunk_id, row.head, row.body) for row in rows],
-            )
+            self.delete_now([row.chunk_id for row in rows], ("chunks_fts",))
+            self._insert_words(rows)
 
         if rows:
             self._database.before_commit(write)
+
+    def delete_now(self, chunk_ids: Sequence[int], tables: Sequence[str]) -> None:
+        """Take rows out at once."""
+        for table in tables:
+            self._database.run_many(f"DELETE FROM {table} WHERE rowid = ?", [(chunk_id,) for chunk_id in chunk_ids])
+
+    def insert_now(self, rows: Sequence[KeywordRow]) -> None:
+        """Put rows in at once."""
+        self._insert_words(rows)
+        self._database.run_many(
+            "INSERT INTO chunks_trigram (rowid, body) VALUES (?, ?)", [(row.chunk_id, row.folded) for row in rows]
+        )
+
+    def _insert_words(self, rows: Sequence[KeywordRow]) -> None:
+        self._database.run_many(
+            "INSERT INTO chunks_fts (rowid, head, body) VALUES (?, ?, ?)",
+            [(row.chunk_id, row.head, row.body) for row in rows],
+        )
 
     def merge(self, cancel: threading.Event | None = None) -> bool:
         """Join the segments that writing has left, in short transactions; whether all is joined.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -72,8 +72,9 @@ class VectorMatrix:
                 if seq <= self._seq:
                     return seq == self._seq and not self._is_beyond
                 if not self._is_beyond and self._apply(database, vectors, seq):
-                    self._seq = seq
+                    self._key, self._seq = key, seq
                     return True
+            self._key = None
             self._load(database, vectors)
             self._key, self._seq = key, seq
             return not self._is_beyond
@@ -128,15 +129,17 @@ class VectorMatrix:
         changed = database.rows("SELECT DISTINCT chunk_id, op FROM changes WHERE seq > ?", (self._seq,))
         if any(op == "reset" for _, op in changed):
             return False
-        touched = {int(str(chunk_id)) for chunk_id, _ in changed}
-        now = database.rows(
+        touched = {cast("int", chunk_id) for chunk_id, _ in changed}
+        rows = database.rows(
             f"{JOINED_VECTORS} AND embedding_cache.dims = ? WHERE chunks.id IN (SELECT value FROM carray(?))",
             (vectors.row.id, vectors.dims, id_array(touched)),
         )
-        for chunk_id in touched.difference(int(str(key)) for key, _ in now):
-            self._drop(chunk_id)
-        for chunk_id, vector in now:
-            self._put(int(str(chunk_id)), vector)  # type: ignore[arg-type]
+        now = dict(cast("list[tuple[int, bytes]]", rows))
+        self._key = None
+        for gone in touched.difference(now):
+            self._drop(gone)
+        for chunk_id, vector in now.items():
+            self._put(chunk_id, vector)
         return True
 
     def _put(self, chunk_id: int, vector: bytes) -> None:

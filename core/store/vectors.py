@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -84,9 +84,9 @@ class Vectors:
         if all(row.id != self.row.id for row in live):
             return 0
         rows = [
-            (int(str(chunk_id)), vector)
+            (chunk_id, vector)
             for key, vector in good
-            for (chunk_id,) in self._database.rows("SELECT id FROM chunks WHERE embed_hash = ?", (key,))
+            for chunk_id in self._database.numbers("SELECT id FROM chunks WHERE embed_hash = ?", (key,))
         ]
         self._rows.insert(self.row.id, dims, rows)
         in_force = self._identities.in_force()
@@ -112,9 +112,9 @@ class Vectors:
         if allowed is not None:
             sql += " AND rowid IN (SELECT value FROM carray(?))"
             values.append(id_array(allowed))
-        found = self._database.rows(sql, values)
+        found = cast("list[tuple[int, float]]", self._database.rows(sql, values))
         # L2 distance d of unit vectors: cosine = 1 − d²/2.
-        near = [(int(str(key)), 1.0 - float(str(distance)) ** 2 / 2.0) for key, distance in found]
+        near = [(chunk_id, 1.0 - distance * distance / 2.0) for chunk_id, distance in found]
         return sorted(near, key=lambda pair: (-pair[1], pair[0]))
 
     def cosines(self, query: Vector, ids: Iterable[int]) -> dict[int, float]:
@@ -162,11 +162,10 @@ class Vectors:
         if self.dims is None:
             return False
         seq = self._database.count("SELECT max(seq) FROM changes")
-        known = self._database.rows("SELECT seq, count FROM vector_stats WHERE identity_id = ?", (self.row.id,))
-        if known and not force:
-            changed, count = seq - int(str(known[0][0])), int(str(known[0][1]))
-            if changed <= max(10, count * _DRIFT):
-                return False
+        rows = self._database.rows("SELECT seq, count FROM vector_stats WHERE identity_id = ?", (self.row.id,))
+        known = cast("list[tuple[int, int]]", rows)
+        if known and not force and seq - known[0][0] <= max(10, known[0][1] * _DRIFT):
+            return False
         count = 0
         total = np.zeros(self.dims, np.float64)
         outer = np.zeros((self.dims, self.dims), np.float64) if self.dims <= COVARIANCE_DIMS else None
@@ -217,9 +216,9 @@ def unit(vector: Vector, dims: int | None) -> Vector:
 
 
 def _arrays(rows: Sequence[tuple[Value, ...]], dims: int) -> tuple[Ids, Matrix]:
-    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))  # type: ignore[misc]
-    matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(len(rows), dims)  # type: ignore[misc]
-    return ids, matrix
+    pairs = cast("Sequence[tuple[int, bytes]]", rows)
+    ids = np.fromiter((chunk_id for chunk_id, _ in pairs), np.int64, len(pairs))
+    return ids, np.frombuffer(b"".join(vector for _, vector in pairs), np.float32).reshape(len(pairs), dims)
 
 
 def _nearest(
