@@ -1,0 +1,21 @@
+"""The command `memdeck`: safe streams, then the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code (0 found or done, 1 nothing found, 2 usage, refusal or failure)."""
+    from tui.cli.output import prepare_streams
+
+    prepare_streams()
+
+    from tui.cli.root import run
+
+    return run(sys.argv[1:] if arguments is None else arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

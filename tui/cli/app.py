@@ -1,0 +1,43 @@
+"""Bare `memdeck`: the app, when there is a terminal to show it on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui.cli.common import Failed, Scope, found_workspace
+
+if TYPE_CHECKING:
+    from core import Memory
+
+
+def open_app(scope: Scope) -> int:
+    """Open the app on the memory that `scope` names; returns its exit code."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failed(
+            "the app needs a terminal, and standard input or output is none",
+            remedy="Without one: memdeck search QUERY, memdeck get PATH, memdeck status; memdeck --help lists all.",
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise Failed(
+            "the app needs a terminal that can move its cursor, and TERM is 'dumb'",
+            remedy="Set TERM to what the terminal is (xterm-256color, tmux-256color), or use memdeck search QUERY.",
+        )
+
+    from core import open_memory
+    from tui.app import AppOptions, run_app
+
+    environ, home = os.environ, Path.home()
+
+    def open_workspace(folder: Path) -> Memory:
+        return open_memory(workspace=folder, agent=scope.agent, store=scope.store, resident=True)
+
+    workspace = found_workspace(scope)
+    if workspace is None:
+        looked_in = (home / ".openclaw" / "workspace", Path.cwd())
+        return run_app(None, options=AppOptions(environ=environ, open_workspace=open_workspace, looked_in=looked_in))
+    memory = open_workspace(workspace)
+    notices = (*memory.settings.problems, *memory.settings.warnings)
+    return run_app(memory, options=AppOptions(environ=environ, open_workspace=open_workspace, notices=notices))

@@ -1,0 +1,124 @@
+"""`memdeck status`: what the index holds, how well it is, and what stands in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.cli import output
+from tui.cli.common import Scope, json_option, opened, scope_options
+
+if TYPE_CHECKING:
+    from core import Status
+
+_NAMED_AT_MOST = 10
+_HEALTH_STYLES = {"healthy": "good", "degraded": "warn", "down": "bad"}
+
+
+@click.command("status")
+@click.option("--deep", is_flag=True, help="Try the vector table, the embedder and the writer with real work.")
+@json_option
+@scope_options
+def command(*, scope: Scope, deep: bool, as_json: bool) -> int:
+    """Show what the index holds and how well it is."""
+    with opened(scope) as memory:
+        status = memory.status(deep=deep)
+    if as_json:
+        from core import status_json
+
+        output.print_json(status_json(status))
+    else:
+        _print_status(status, scope.agent)
+    return output.FAILURE if status.health == "down" else output.OK
+
+
+def _print_status(status: Status, agent: str) -> None:
+    health = output.styled(status.health, _HEALTH_STYLES[status.health])
+    rows = [
+        ("health", "; ".join((health, *map(output.visible, status.reasons)))),
+        ("agent", output.visible(agent)),
+        ("workspace", output.visible(status.workspace_dir)),
+        ("store", f"{output.visible(status.db_path)} ({output.size(status.db_bytes)})"),
+        ("indexed", f"{output.count(status.files, 'file')}, {output.count(status.chunks, 'chunk')}{_waiting(status)}"),
+        *(
+            (f"  {row.source}", f"{output.count(row.files, 'file')}, {output.count(row.chunks, 'chunk')}")
+            for row in status.source_counts
+        ),
+        ("dirty", "yes: files changed since the index was made; memdeck index follows them" if status.dirty else "no"),
+        ("provider", _provider(status)),
+        ("keywords", _part(status.fts)),
+        ("vectors", _part(status.vector)),
+        ("cache", _part(status.cache)),
+        ("watcher", _words(status.watcher)),
+        ("writer", _words(status.writer)),
+    ]
+    if status.extra_paths:
+        rows.insert(4, ("extra paths", ", ".join(map(output.visible, status.extra_paths))))
+    if status.fallback:
+        rows.append(("fallback", _words(status.fallback)))
+    rows += [
+        (name, _words(value) if isinstance(value, Mapping) else output.visible(str(value)))
+        for name, value in _custom(status)
+    ]
+    if status.ignored:
+        ignored = ", ".join(f"{output.visible(name)} ({number:,})" for name, number in status.ignored.items())
+        rows.append(("ignored folders", ignored))
+    for text in output.table([row for row in rows if row[1]]):
+        output.line(text)
+    _name("failed", [(file.path, file.error) for file in status.failed])
+    _name(
+        "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
+    )
+
+
+def _waiting(status: Status) -> str:
+    return f", {status.pending:,} waiting for a vector" if status.pending else ""
+
+
+def _provider(status: Status) -> str:
+    model = f" {status.model}" if status.model else ""
+    return output.visible(f"{status.provider or 'none'}{model} (requested: {status.requested_provider})")
+
+
+def _part(values: Mapping[str, object]) -> str:
+    """A part of the store: `off`, or `ok`/`unavailable` with what else is known of it."""
+    if values.get("enabled") is False:
+        return "off"
+    known = {name: value for name, value in values.items() if name not in ("enabled", "available")}
+    state = "unavailable" if values.get("available") is False else "ok"
+    return "; ".join(part for part in (state, _words(known)) if part)
+
+
+def _words(values: Mapping[str, object]) -> str:
+    """`name value, name value` of what is set; nested values are left to --json."""
+    parts = []
+    for name, value in values.items():
+        if value is None or value == "" or isinstance(value, Mapping | list | tuple):
+            continue
+        if isinstance(value, bool):
+            shown = "yes" if value else "no"
+        else:
+            shown = f"{value:,}" if isinstance(value, int) else str(value)
+        parts.append(f"{_spaced(name)} {shown}")
+    return output.visible(", ".join(parts))
+
+
+def _custom(status: Status) -> list[tuple[str, object]]:
+    return [(_spaced(name), value) for name, value in status.custom.items() if value not in (None, "", {}, [])]
+
+
+def _spaced(name: str) -> str:
+    """`loadError` as `load error`."""
+    return "".join(f" {char.lower()}" if char.isupper() else char for char in name)
+
+
+def _name(what: str, files: list[tuple[str, str]]) -> None:
+    if not files:
+        return
+    output.line(f"{what}:")
+    for path, reason in files[:_NAMED_AT_MOST]:
+        output.line(f"  {output.visible(path)}: {output.visible(reason)}")
+    if len(files) > _NAMED_AT_MOST:
+        output.line(f"  {len(files) - _NAMED_AT_MOST:,} more; memdeck status --json names all")
