@@ -62,14 +62,15 @@ def read_bytes(path: Path, *, follow: bool = True) -> bytes | None:
         raise Unreadable(f"cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise Unreadable("is no path") from error
-    with os.fdopen(descriptor, "rb") as stream:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unreadable("is not a regular file")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
             data = stream.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise Unreadable(f"cannot be read ({error.strerror})") from error
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from error
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise Unreadable(f"is larger than {MAX_BYTES >> 20} MiB")
     return data

@@ -10,7 +10,7 @@ from pydantic import BaseModel, SecretStr
 
 from core.errors import SettingsError
 from core.settings.entries import read_entries
-from core.settings.files import KeyPath, Unreadable, decode, parse_toml, read_bytes
+from core.settings.files import KeyPath, SettingsFile, Unreadable, decode, parse_toml, read_bytes
 from core.settings.keys import Leaf, find_key, fold, nearest_key
 from core.settings.policy import Layer, Report
 from core.settings.trust import write_private
@@ -24,9 +24,8 @@ def write_setting(path: Path, dotted_key: str, value: object) -> None:
     changed. One entry of a table is named by the rest of the key (`keymap.app.quit`, `remote.headers.X-Team`).
     Raises SettingsError for an unknown key, a wrong value, a file that is not TOML or cannot be written.
     """
-    import tomllib
-
     import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
     leaf, entry = _named(dotted_key)
     plain = None if value is None else _checked(leaf, entry, value, dotted_key, str(path))
@@ -36,18 +35,32 @@ def write_setting(path: Path, dotted_key: str, value: object) -> None:
     except Unreadable as error:
         place = f"{path}:{error.line}" if error.line else str(path)
         raise SettingsError([f"{place} {error.reason}; it is left as it is"]) from error
-    document = tomlkit.parse(decode(data))
-    present = [raw.path for raw in read_entries(file, "", Layer("config.toml"), Report()) if raw.leaf.key == leaf.key]
-    if entry:
-        _write_entry(document, present[0] if present else _place(document, leaf), entry, plain)
-    else:
-        for extra in present[1:] if plain is not None else present:
-            _remove(document, extra)
-        if plain is not None:
-            _put(document, present[0] if present else _place(document, leaf), plain)
-    text = tomlkit.dumps(document)
-    tomllib.loads(text)
-    write_private(path, text.encode("utf-8"))
+    present = _places(file, leaf)
+    refusal = f"{path}: {dotted_key} cannot be set by memdeck in this file, write it by hand"
+    try:
+        document = tomlkit.parse(decode(data))
+        if entry:
+            _write_entry(document, present[0] if present else _place(document, leaf), entry, plain)
+        else:
+            for extra in present[1:] if plain is not None else present:
+                _remove(document, extra)
+            if plain is not None:
+                _put(document, present[0] if present else _place(document, leaf), plain)
+        text = tomlkit.dumps(document).encode("utf-8")
+        after = parse_toml(path, text)
+    except (TOMLKitError, Unreadable, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SettingsError(
+            [f"{path}: {dotted_key} cannot be set by memdeck in this file, write it by hand"]
+        ) from error
+    if bool(_places(after, leaf)) == (plain is None and not entry):
+        raise SettingsError([refusal])
+    write_private(path, text)
+
+
+def _places(file: SettingsFile, leaf: Leaf) -> list[KeyPath]:
+    """Where a file sets a setting for all agents, under any of its names."""
+    raws = read_entries(file, "", Layer("config.toml"), Report())
+    return [raw.path for raw in raws if raw.leaf.key == leaf.key]
 
 
 def _named(dotted_key: str) -> tuple[Leaf, str]:
@@ -94,13 +107,15 @@ def _place(document: Any, leaf: Leaf) -> KeyPath:
 
 def _table(document: Any, path: KeyPath, *, make: bool) -> MutableMapping[str, Any] | None:
     import tomlkit
+    from tomlkit.items import InlineTable
 
     node: Any = document
     for step in path:
         if isinstance(step, str) and step not in node:
             if not make:
                 return None
-            node[step] = tomlkit.table(is_super_table=step != path[-1])
+            inline = isinstance(node, InlineTable)
+            node[step] = tomlkit.inline_table() if inline else tomlkit.table(is_super_table=step != path[-1])
         node = node[step]
     return node if isinstance(node, MutableMapping) else None
 
