@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.agent_tools import get_json, search_json
 from core.errors import (
     BackendError,
     EmbeddingError,
@@ -15,6 +16,17 @@ from core.errors import (
     WorkspaceError,
 )
 from core.memory import Memory, close_all, open_memory
+from core.settings import (
+    LoadedSettings,
+    distrust_workspace_file,
+    field_docs,
+    load_settings,
+    resolve_workspace,
+    trust_workspace_file,
+    user_data_dir,
+    workspace_file,
+)
+from core.status import to_json as status_json
 from core.text.lines import LineSource
 from core.text.visible import visible
 from core.types import (
@@ -43,6 +55,7 @@ __all__ = [
     "Hit",
     "IndexedDocument",
     "LineSource",
+    "LoadedSettings",
     "MemdeckError",
     "Memory",
     "NotAllowed",
@@ -62,6 +75,16 @@ __all__ = [
     "Undecodable",
     "WorkspaceError",
     "close_all",
+    "distrust_workspace_file",
+    "field_docs",
+    "get_json",
+    "load_settings",
     "open_memory",
+    "resolve_workspace",
+    "search_json",
+    "status_json",
+    "trust_workspace_file",
+    "user_data_dir",
     "visible",
+    "workspace_file",
 ]

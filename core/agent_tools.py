@@ -126,5 +126,3 @@ def get_json(result: GetResult) -> Json:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
-
-

@@ -155,7 +155,7 @@ Listener = Callable[[Event], None]
 
 @dataclass(slots=True)
 class EventBus:
-    """Hands each event to every listener, on the publisher's thread and in order; a listener's error is logged, never raised.
+    """Hands each event to every listener, on the publisher's thread and in order; a listener's error is only logged.
 
     Listeners must not block: they hand the event on (`post_message`, a queue) and return.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +12,13 @@ from pathlib import Path
 from core import status as status_room
 from core.backends.base import PartialListener
 from core.backends.builtin import BuiltinBackend
+from core.doctor import examine
 from core.embedding.select import select_embedder
 from core.errors import NotAllowed, Undecodable, WorkspaceError
 from core.events import EventBus
 from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir
 from core.sources.reading import read_range
-from core.sources.workspace import open_readable, resolve_readable, scan_workspace
+from core.sources.workspace import open_readable, resolve_readable
 from core.sync.intake import Intake, MemoryIntake
 from core.sync.messages import ProgressListener
 from core.text.lines import LineSource
@@ -160,7 +160,7 @@ class Memory:
 
         Errors of single files stand in the report. Raises StoreError, SyncCancelled.
         """
-        absolute = tuple(os.path.abspath(path) for path in paths) if paths is not None else None
+        absolute = tuple(str(path.absolute()) for path in paths) if paths is not None else None
         return self.backend.sync(
             reason, force=force, vectors=vectors, paths=absolute, on_progress=on_progress, cancel=cancel
         )
@@ -183,16 +183,18 @@ class Memory:
 
     def doctor(self, repair: bool = False) -> tuple[Finding, ...]:
         """Check the parts one by one; with `repair`, set right what can be set right from the files."""
-        return status_room.examine(
-            self.backend, self.settings, workspace=self.workspace, intakes=self._intakes(), repair=repair
-        )
+        return examine(self.backend, self.settings, workspace=self.workspace, intakes=self._intakes(), mend=repair)
 
     def documents(self) -> tuple[IndexedDocument, ...]:
         """All indexed documents, by path."""
         if not self.store_path.exists():
             return ()
-        with self.backend.readers.lease(self.backend.worker.state.generation) as reader:
+        with self.backend.readers.lease() as reader:
             return tuple(reader.documents.list())
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once when this memory is closed."""
+        self._on_close.append(callback)
 
     def close(self) -> None:
         """Stop the worker after its transaction and give everything back. Idempotent."""
@@ -250,13 +252,17 @@ def open_memory(
                 environ=environ,
                 resident=resident,
             )
-            memory._on_close.append(lambda: _open.pop(key, None))
+            memory.on_close(lambda: _forget(key))
             _open[key] = memory
         return memory
 
 
+def _forget(key: str) -> None:
+    _open.pop(key, None)
+
+
 def _memory_key(agent: str, workspace: Path, store: Path, loaded: LoadedSettings, resident: bool) -> str:
-    parts = (agent, os.path.realpath(workspace), os.path.abspath(store), loaded.settings.model_dump_json(), str(resident))
+    parts = (agent, os.path.realpath(workspace), os.path.realpath(store), loaded.settings.fingerprint(), str(resident))
     return hashlib.sha256("\x1f".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 

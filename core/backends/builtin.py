@@ -17,6 +17,7 @@ from core.embedding.select import Selection
 from core.errors import EmbeddingError, SearchCancelled, SyncCancelled
 from core.events import EventBus
 from core.settings.model import Settings
+from core.sync.identity import index_identity
 from core.sync.intake import Intake
 from core.sync.messages import ProgressListener, Ticket
 from core.sync.state import WorkerOptions
@@ -59,6 +60,7 @@ class BuiltinBackend:
             intakes,
             embedder,
             bus,
+            identity=lambda: index_identity(settings, intakes(), embedder.identity if embedder else None),
         )
         self.readers = ReaderPool(store, settings, embedder, keep_matrix=resident)
         self._query_vectors = QueryVectors(embedder) if embedder is not None else None
@@ -80,7 +82,7 @@ class BuiltinBackend:
         if not self.store.exists():
             return SearchResult(request.query, mode=request.mode, warning="nothing is indexed yet", catching_up=True)
         pending, warning = self._start_vector(request, cancel)
-        with self.readers.lease(self.worker.state.generation, cancel) as reader:
+        with self.readers.lease(cancel) as reader:
             if pending is not None and on_partial is not None and not pending.done() and request.mode == "hybrid":
                 first = reader.searcher.search(request, None, cancel)
                 on_partial(replace(self._dressed(first, started, None), partial=True))

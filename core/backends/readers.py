@@ -14,7 +14,7 @@ from core.errors import SearchCancelled
 from core.search.pipeline import Searcher
 from core.settings.model import Settings
 from core.store.database import Database
-from core.store.documents import Documents
+from core.store.document_reader import DocumentReader
 from core.store.matrix import VectorMatrix
 
 CANCEL_POLL_SECONDS = 0.02
@@ -25,16 +25,15 @@ class Reader:
     """One read-only connection and what stands on it."""
 
     database: Database
-    documents: Documents
+    documents: DocumentReader
     searcher: Searcher
-    generation: int
 
     def close(self) -> None:
         self.database.close()
 
 
 class ReaderPool:
-    """Up to `size` readers, opened when first needed; `generation` tells them that the file was replaced.
+    """Up to `size` readers, opened when first needed, and anew when the file was replaced.
 
     The vector matrix is shared, so that its memory is paid once.
     """
@@ -53,15 +52,15 @@ class ReaderPool:
         self._closed = threading.Event()
 
     @contextmanager
-    def lease(self, generation: int = 0, cancel: threading.Event | None = None) -> Iterator[Reader]:
+    def lease(self, cancel: threading.Event | None = None) -> Iterator[Reader]:
         """A reader of one's own for a while. Raises SearchCancelled, StoreError."""
         reader = self._take(cancel)
         try:
-            if reader is not None and reader.generation != generation:
+            if reader is not None and reader.database.is_replaced:
                 reader.close()
                 reader = None
             if reader is None:
-                reader = self._open(generation)
+                reader = self._open()
             yield reader
         finally:
             if self._closed.is_set() and reader is not None:
@@ -78,7 +77,7 @@ class ReaderPool:
             except queue.Empty:
                 continue
 
-    def _open(self, generation: int) -> Reader:
+    def _open(self) -> Reader:
         database = Database.open(
             self._store,
             read_only=True,
@@ -86,7 +85,7 @@ class ReaderPool:
             extension_path=self._settings.store.vector.extension_path,
         )
         searcher = Searcher(database, self._settings, embedder=self._embedder, matrix=self._matrix)
-        return Reader(database, Documents(database), searcher, generation)
+        return Reader(database, DocumentReader(database), searcher)
 
     def close(self) -> None:
         """Close the readers that nobody has; leased ones close when they come back."""

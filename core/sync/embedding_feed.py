@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from core.chunking import embedding_text
-from core.embedding.base import Embedder, Vector, normalised
-from core.errors import BadVector, EmbeddingError, QuotaExhausted
+from core.embedding.base import Embedder, Vector
+from core.errors import EmbeddingError, QuotaExhausted
 from core.events import EmbeddingFailed, EmbeddingFinished, EmbeddingProgressed, EventBus
 from core.store.database import Database
-from core.store.documents import Documents
+from core.store.embedding_cache import EmbeddingCache
+from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities
 from core.store.vectors import Vectors
 from core.sync.embedding_pool import EmbeddingPool
@@ -41,16 +40,18 @@ class EmbeddingFeed:
     def __init__(
         self,
         database: Database,
-        documents: Documents,
         embedder: Embedder,
         *,
         concurrency: int,
+        cache_entries: int,
         bus: EventBus,
         deliver: Callable[[VectorsReady], None],
         clock: Callable[[], float],
     ) -> None:
         self._database = database
-        self._documents = documents
+        self._queue = EmbeddingQueue(database)
+        self._cache = EmbeddingCache(database)
+        self._cache_entries = cache_entries
         self._embedder = embedder
         self._bus = bus
         self._clock = clock
@@ -70,7 +71,7 @@ class EmbeddingFeed:
         self.attach()
 
     def attach(self) -> None:
-        """Make the embedder's identity the one in force: chunks without its vector queue up, other vectors stay until all are made."""
+        """Make the embedder's identity the one in force; other vectors stay until all of its own are made."""
         with self._database.transaction():
             row = self._identities.put_in_force(self._embedder.identity)
             self._vectors = Vectors(self._database, row)
@@ -78,7 +79,7 @@ class EmbeddingFeed:
     @property
     def waiting(self) -> int:
         """Chunks that wait for a vector and may still get one."""
-        return self._documents.queue_length()
+        return self._queue.waiting()
 
     @property
     def made(self) -> int:
@@ -121,7 +122,7 @@ class EmbeddingFeed:
             self._pool.submit(request.hashes, request.texts)
 
     def _refill(self) -> bool:
-        rows = self._documents.queued(SORT_ROWS + len(self._flying), now_ms=int(self._clock() * 1000))
+        rows = self._queue.queued(SORT_ROWS + len(self._flying), now_ms=int(self._clock() * 1000))
         texts: dict[bytes, str] = {}
         for queued in rows:
             if queued.embed_hash not in self._flying:
@@ -141,34 +142,23 @@ class EmbeddingFeed:
             self._back_off(message)
             return
         self._failures = 0
-        vectors, refused = self._sort_out(message)
+        vectors: list[tuple[bytes, Vector]] = []
+        refused: list[tuple[bytes, EmbeddingError]] = []
+        for key, outcome in zip(message.hashes, message.outcomes, strict=True):
+            if isinstance(outcome, EmbeddingError):
+                refused.append((key, outcome))
+            else:
+                vectors.append((key, outcome))
         assert self._vectors is not None
         with self._database.transaction():
             written = self._vectors.write(vectors)
-            for hash_, error in refused:
-                self._documents.refuse(hash_, str(error))
+            for key, error in refused:
+                self._queue.refuse(key, str(error))
         self._made += len(vectors)
         self._run_made += len(vectors)
         if refused:
             self._bus.publish(EmbeddingFailed(at_ms=self._now_ms(), error=str(refused[0][1]), chunks=len(refused)))
         self._report(written)
-
-    def _sort_out(self, message: VectorsReady) -> tuple[list[tuple[bytes, Vector]], list[tuple[bytes, EmbeddingError]]]:
-        vectors: list[tuple[bytes, Vector]] = []
-        refused: list[tuple[bytes, EmbeddingError]] = []
-        dims = self._vectors.dims if self._vectors is not None else None
-        for hash_, outcome in zip(message.hashes, message.outcomes, strict=True):
-            if isinstance(outcome, EmbeddingError):
-                refused.append((hash_, outcome))
-                continue
-            try:
-                vector = normalised(outcome, dims)
-            except BadVector as error:
-                refused.append((hash_, error))
-                continue
-            dims = dims or int(np.size(vector))
-            vectors.append((hash_, vector))
-        return vectors, refused
 
     def _back_off(self, message: VectorsReady) -> None:
         assert message.failure is not None
@@ -213,6 +203,7 @@ class EmbeddingFeed:
         with self._database.transaction():
             self._identities.complete(self._vectors.row)
             self._vectors.refresh_stats()
+            self._cache.prune(self._cache_entries)
         self._bus.publish(EmbeddingFinished(at_ms=self._now_ms(), vectors=self._run_made, seconds=elapsed))
         self._run_started = 0.0
 
@@ -221,5 +212,3 @@ class EmbeddingFeed:
 
     def close(self) -> None:
         self._pool.close()
-
-

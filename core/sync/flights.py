@@ -29,6 +29,12 @@ class Flight:
         """Everyone who asked has given up; a sync that nobody waits for goes on."""
         return bool(self.tickets) and not self.external and all(ticket.cancel.is_set() for ticket in self.tickets)
 
+    def requests(self) -> list[SyncRequested]:
+        """The same sync asked for anew, once for each who waits."""
+        if not self.tickets:
+            return [self.request]
+        return [replace(self.request, ticket=ticket) for ticket in self.tickets]
+
     def tell(self, progress: Progress) -> None:
         for ticket in self.tickets:
             if ticket.on_progress is not None and not ticket.cancel.is_set():

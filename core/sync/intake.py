@@ -86,6 +86,6 @@ class MemoryIntake:
 
 
 def build_key(source: Source, tokens: int, overlap: int, *extra: str) -> str:
-    """sha256 over what shapes the rows of a source: chunking, analysis, and what only that source knows."""
+    """What shapes the rows of a source: budget and overlap in tokens, and a hash that covers the rest."""
     parts = (source, str(tokens), str(overlap), str(CHUNKING_VERSION), str(ANALYSIS_VERSION), *extra)
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+    return f"{tokens}/{overlap} {hashlib.sha256(chr(31).join(parts).encode()).hexdigest()[:8]}"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from core.errors import MemdeckError, StoreError, SyncCancelled, Undecodable
 from core.events import EventBus, FileFailed, FileIndexed, FileRemoved, FileRenamed, FileSkipped, SyncProgressed
 from core.store.database import Database
-from core.store.documents import Documents, FileRow
+from core.store.document_reader import FileRow
+from core.store.documents import Documents
 from core.sync.intake import Intake, Prepared
-from core.sync.plan import Key, Plan, plan_sync
+from core.sync.plan import Key, Plan, below, plan_sync
 from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
@@ -121,11 +122,14 @@ class KeywordJob:
 
     def _forget_stale_errors(self, source: Source, scan: Scan) -> None:
         found = {file.path for file in scan.files}
-        stale = [error for error in self._tools.documents.errors() if error.source == source and error.path not in found]
+        documents = self._tools.documents
+        noted = {error.path for error in documents.errors() if error.source == source}
+        noted.update(skip.path for skip in documents.skips())
+        stale = [path for path in noted - found if not below(path, scan.uncertain)]
         if stale:
             with self._tools.database.transaction():
-                for error in stale:
-                    self._tools.documents.clear_error(source, error.path)
+                for path in stale:
+                    documents.clear_error(source, path)
 
     def _write(self, intake: Intake, plan: Plan, rows: Mapping[Key, FileRow], scanned_ns: int) -> Iterator[None]:
         outcomes = self._read_ahead(intake, plan.read, rows)
@@ -197,9 +201,7 @@ class KeywordJob:
         except Exception as error:
             return [self._record(outcome.file, error)]
 
-    def _write_one(
-        self, intake: Intake, outcome: _Outcome, plan: Plan, scanned_ns: int
-    ) -> list[_FileEvent]:
+    def _write_one(self, intake: Intake, outcome: _Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
         file, documents, now_ms = outcome.file, self._tools.documents, self._tools.now_ms()
         if outcome.error is not None:
             return [self._record(file, outcome.error)]
@@ -211,6 +213,13 @@ class KeywordJob:
             return []
         started = time.perf_counter()
         prepared = outcome.prepared
+        events: list[_FileEvent] = []
+        old = plan.renamed.get((file.source, file.path))
+        if old is not None:
+            events.append(FileRenamed(at_ms=now_ms, source=file.source, old_path=old[1], path=file.path))
+            if old[0] == file.source and documents.rename(old[1], prepared.document, scanned_ns=scanned_ns):
+                self.counts.indexed += 1
+                return events
         replaced = documents.replace(
             prepared.document,
             prepared.chunks,
@@ -223,10 +232,6 @@ class KeywordJob:
         self.counts.indexed += 1
         self.counts.chunks_added += replaced.new
         self.counts.chunks_removed += replaced.gone
-        events: list[_FileEvent] = []
-        old = plan.renamed.get((file.source, file.path))
-        if old is not None:
-            events.append(FileRenamed(at_ms=now_ms, source=file.source, old_path=old[1], path=file.path))
         events.append(
             FileIndexed(
                 at_ms=now_ms,
@@ -245,7 +250,8 @@ class KeywordJob:
         now_ms = self._tools.now_ms()
         if isinstance(error, Undecodable):
             self.counts.skipped += 1
-            self._tools.documents.record_skip(file, "undecodable", str(error), now_ms=now_ms)
+            self._tools.documents.remove(file.source, file.path)
+            self._tools.documents.record_skip(file.source, file.path, "undecodable", str(error), now_ms=now_ms)
             return FileSkipped(at_ms=now_ms, path=file.path, kind="undecodable", detail=str(error))
         words = str(error) if isinstance(error, MemdeckError) else f"{type(error).__name__}: {error}"
         self.counts.failed += 1
@@ -260,7 +266,7 @@ class KeywordJob:
                 for source, path in group:
                     self.counts.chunks_removed += self._tools.documents.remove(source, path)
                     self._tools.documents.clear_error(source, path)
-            self.counts.removed += len(group)
+            self.counts.removed += sum(key not in renamed_from for key in group)
             for source, path in group:
                 if (source, path) not in renamed_from:
                     self._tools.bus.publish(FileRemoved(at_ms=self._tools.now_ms(), source=source, path=path))
@@ -279,6 +285,4 @@ class KeywordJob:
 def _rows_below(rows: Mapping[Key, FileRow], paths: Sequence[str]) -> dict[Key, FileRow]:
     exact = set(paths)
     folders = tuple(path.rstrip("/") + "/" for path in paths)
-    return {
-        key: row for key, row in rows.items() if row.absolute in exact or row.absolute.startswith(folders)
-    }
+    return {key: row for key, row in rows.items() if row.absolute in exact or row.absolute.startswith(folders)}

@@ -40,7 +40,7 @@ class SyncRequested:
 
 @dataclass(frozen=True, slots=True)
 class VectorsReady:
-    """A batch came back from the pool: a vector or an error for each embed hash, or the failure of the whole request."""
+    """A batch came back: a vector or an error for each embed hash, or the failure of the whole request."""
 
     hashes: tuple[bytes, ...]
     outcomes: tuple[Vector | EmbeddingError, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from core.store.documents import FileRow
+from core.store.document_reader import FileRow
 from core.types import Scan, ScannedFile, Source
 
 SETTLED_NS = 2_000_000_000
@@ -17,12 +17,16 @@ Key = tuple[Source, str]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`read` has the files to read, new and newest first; `unchanged` counts the rest; `gone` are rows without a file.
+    """`read` has the files to read, newest first; `unchanged` counts the rest; `gone` are rows without a file.
+
+    `changed` are those of `read` that differ by their stat key; the others are read again only because their key could
+    hide an edit.
 
     `renamed` maps a new path to the old one whose file it is (same device, inode, size and mtime).
     """
 
     read: tuple[ScannedFile, ...]
+    changed: tuple[ScannedFile, ...]
     unchanged: int
     gone: tuple[Key, ...]
     renamed: Mapping[Key, Key]
@@ -51,13 +55,13 @@ def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source
     Rows of sources that `builds` does not name are left alone.
     """
     found = {(file.source, file.path) for file in scan.files}
-    gone = tuple(
-        key for key in rows if key not in found and key[0] in builds and not below(key[1], scan.uncertain)
-    )
+    gone = tuple(key for key in rows if key not in found and key[0] in builds and not below(key[1], scan.uncertain))
     read = [
         file
         for file in scan.files
-        if force or not _is_current(file, rows.get((file.source, file.path)), builds.get(file.source, ""))
+        if force
+        or _differs(file, row := rows.get((file.source, file.path)), builds)
+        or (row is not None and not is_settled(row))
     ]
     read.sort(key=lambda file: file.stat.mtime_ns, reverse=True)
     identity = {_inode_key(rows[key]): key for key in gone}
@@ -66,11 +70,12 @@ def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source
         old = identity.get((file.stat.device, file.stat.inode, file.stat.size, file.stat.mtime_ns))
         if old is not None and (file.source, file.path) not in rows:
             renamed[(file.source, file.path)] = old
-    return Plan(tuple(read), len(scan.files) - len(read), gone, renamed)
+    changed = tuple(file for file in read if _differs(file, rows.get((file.source, file.path)), builds))
+    return Plan(tuple(read), changed, len(scan.files) - len(read), gone, renamed)
 
 
-def _is_current(file: ScannedFile, row: FileRow | None, build: str) -> bool:
-    return row is not None and row.stat == file.stat and row.build == build and is_settled(row)
+def _differs(file: ScannedFile, row: FileRow | None, builds: Mapping[Source, str]) -> bool:
+    return row is None or row.stat != file.stat or row.build != builds.get(file.source)
 
 
 def _inode_key(row: FileRow) -> tuple[int, int, int, int]:

@@ -10,7 +10,7 @@ from core.types import Progress, Scan, Source, SyncReport
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the worker is built from. `concurrency` counts embedding requests at once; `cache_entries` bounds the cache."""
+    """What the worker is built from: `concurrency` embedding requests at once, `cache_entries` vectors kept unused."""
 
     store: Path
     vector_extension: bool = True
@@ -46,5 +46,3 @@ class WorkerState:
     read_only: bool = False
     recovery: RecoveryCounters = field(default_factory=RecoveryCounters)
     scans: tuple[tuple[Source, Scan], ...] = ()
-    generation: int = 0
-    """Moves when the index file itself was replaced; readers then open it anew."""

@@ -22,7 +22,7 @@ from core.sync.intake import Intake
 from core.sync.messages import EmbeddingWanted, Message, StopRequested, SyncRequested, Ticket, VectorsReady
 from core.sync.state import WorkerOptions, WorkerState
 from core.sync.writer import WriterRole
-from core.types import SyncReason
+from core.types import IndexIdentity, SyncReason
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ REOPEN_SECONDS = 5.0
 
 
 class IndexWorker:
-    """`post`, `request`, `start` and `stop` may be called from any thread; `state` is a snapshot, replaced as a whole."""
+    """`post`, `request`, `start` and `stop` may be called from any thread; `state` is a frozen snapshot."""
 
     def __init__(
         self,
@@ -44,12 +44,14 @@ class IndexWorker:
         embedder: Embedder | None,
         bus: EventBus,
         *,
+        identity: Callable[[], IndexIdentity],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._options = options
         self._make_intakes = intakes
         self._embedder = embedder
         self._bus = bus
+        self._identity = identity
         self._clock = clock
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -150,7 +152,9 @@ class IndexWorker:
                 self._recover(error, message)
         elif isinstance(message, VectorsReady) and isinstance(self._role, WriterRole):
             self._role.receive(message)
-        elif isinstance(message, EmbeddingWanted) and isinstance(self._role, WriterRole) and self._role.feed is not None:
+        elif (
+            isinstance(message, EmbeddingWanted) and isinstance(self._role, WriterRole) and self._role.feed is not None
+        ):
             self._role.feed.retry_now()
 
     # -- roles
@@ -178,15 +182,22 @@ class IndexWorker:
         database = self._open_database()
         try:
             role = WriterRole(
-                database, self._options, self._make_intakes(), self._embedder, self._bus, self.post, self._clock
+                database,
+                self._options,
+                self._make_intakes(),
+                self._embedder,
+                self._bus,
+                identity=self._identity,
+                deliver=self.post,
+                clock=self._clock,
             )
         except BaseException:
             database.close()
             raise
         self._role = role
         for flight in flights:
-            for ticket in flight.tickets or [None]:
-                role.enqueue(replace(flight.request, ticket=ticket))
+            for request in flight.requests():
+                role.enqueue(request)
         self._note(is_writer=True, owner_pid=os.getpid(), read_only=False)
         self._bus.publish(WriterChanged(at_ms=self._now_ms(), pid=os.getpid(), own=True))
 
@@ -240,8 +251,8 @@ class IndexWorker:
 
     def _retry(self, flights: list[Flight]) -> None:
         for flight in flights:
-            for ticket in flight.tickets or [None]:
-                self.post(replace(flight.request, ticket=ticket))
+            for request in flight.requests():
+                self.post(request)
         if not flights:
             self.post(SyncRequested("manual"))
 
@@ -251,7 +262,6 @@ class IndexWorker:
         except OSError as failure:
             log.warning("the damaged index cannot be set aside: %s", failure)
             return False
-        self._note(generation=self.state.generation + 1)
         self._bus.publish(
             StoreRecovered(at_ms=self._now_ms(), action="set aside and rebuilt", detail=f"{error}; kept as {kept}")
         )
@@ -284,8 +294,8 @@ class IndexWorker:
         flights = self._leave_role()
         self._bus.publish(WorkerFailed(at_ms=self._now_ms(), error=f"{type(error).__name__}: {error}"))
         for flight in flights:
-            for ticket in flight.tickets or [None]:
-                self.post(replace(flight.request, ticket=ticket))
+            for request in flight.requests():
+                self.post(request)
 
     def _end(self) -> None:
         for flight in self._leave_role():

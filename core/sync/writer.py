@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from core.embedding.base import Embedder
 from core.errors import StoreError, SyncCancelled
-from core.events import EventBus, SyncFinished, SyncStarted
+from core.events import EventBus, IdentityChanged, SyncFinished, SyncStarted
 from core.store.database import Database
 from core.store.documents import Documents
+from core.store.identity import compare, read_identity, write_identity
 from core.store.requests import Requests
 from core.sync.embedding_feed import EmbeddingFeed
 from core.sync.flights import Flight, FlightQueue
@@ -19,7 +20,7 @@ from core.sync.keyword_job import JobTools, KeywordJob
 from core.sync.messages import SyncRequested, Ticket, VectorsReady
 from core.sync.reports import from_payload, report_from, to_outcome, with_vectors
 from core.sync.state import WorkerOptions
-from core.types import Progress, Scan, Source, SyncReport
+from core.types import IndexIdentity, Progress, Scan, Source, SyncReport
 
 REQUEST_POLL_SECONDS = 0.25
 
@@ -34,13 +35,15 @@ class WriterRole:
         intakes: Sequence[Intake],
         embedder: Embedder | None,
         bus: EventBus,
+        *,
+        identity: Callable[[], IndexIdentity],
         deliver: Callable[[VectorsReady], None],
         clock: Callable[[], float],
     ) -> None:
         self._database = database
         self._options = options
         self._bus = bus
-        self._clock = clock
+        self._identity = identity
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memdeck-read")
         self._documents = Documents(database)
         self._requests = Requests(database)
@@ -56,13 +59,22 @@ class WriterRole:
         if embedder is not None:
             self.feed = EmbeddingFeed(
                 database,
-                self._documents,
                 embedder,
                 concurrency=options.concurrency,
+                cache_entries=options.cache_entries,
                 bus=bus,
                 deliver=deliver,
                 clock=clock,
             )
+
+        self._compare_identity()
+
+    def _compare_identity(self) -> None:
+        """Say what the index was built with differently; the documents are redone by the next full sync."""
+        stored = read_identity(self._database)
+        difference = compare(stored, self._identity()) if stored is not None else None
+        if difference is not None:
+            self._bus.publish(IdentityChanged(at_ms=self._tools.now_ms(), reason=difference, redone=True))
 
     @property
     def is_busy(self) -> bool:
@@ -168,6 +180,8 @@ class WriterRole:
         self.progress = None
         if flight.request.paths is None and not report.cancelled:
             self.last_report = report
+            with self._database.transaction():
+                write_identity(self._database, self._identity())
         self._bus.publish(SyncFinished(at_ms=self._tools.now_ms(), report=report))
         for request_id in flight.external:
             self._requests.finish(request_id, to_outcome(report), now_ms=self._tools.now_ms())

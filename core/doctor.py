@@ -1,0 +1,144 @@
+"""What `doctor` looks at, part by part, with a remedy for each finding."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from core.backends.builtin import BuiltinBackend
+from core.errors import MemdeckError, StoreError, StoreMissing
+from core.settings import LoadedSettings
+from core.status import changed_files, probe
+from core.store.check import check, repair
+from core.store.database import Database
+from core.store.file_errors import FileErrors
+from core.store.writer_lock import WriterLock
+from core.sync.intake import Intake
+from core.types import Finding
+
+
+def examine(
+    backend: BuiltinBackend,
+    loaded: LoadedSettings,
+    *,
+    workspace: Path,
+    intakes: Sequence[Intake],
+    mend: bool = False,
+) -> tuple[Finding, ...]:
+    """Check settings, workspace, index and provider; one finding each, at least. Never raises.
+
+    With `mend` keyword and vector rows out of step are set right, if no other process writes.
+    """
+    parts: tuple[Callable[[], Iterator[Finding]], ...] = (
+        lambda: _settings(loaded),
+        lambda: _workspace(workspace, intakes),
+        lambda: _index(backend, mend=mend),
+        lambda: _provider(backend),
+        lambda: _freshness(backend, intakes),
+    )
+    findings: list[Finding] = []
+    for part in parts:
+        try:
+            findings.extend(part())
+        except MemdeckError as error:
+            findings.append(Finding("memdeck", False, str(error), error.remedy))
+        except OSError as error:
+            findings.append(Finding("file system", False, str(error)))
+    return tuple(findings)
+
+
+def _settings(loaded: LoadedSettings) -> Iterator[Finding]:
+    files = ", ".join(str(file) for file in loaded.files) or "none, defaults only"
+    yield Finding("settings", True, f"read from {files}")
+    for warning in loaded.warnings:
+        yield Finding("settings", False, warning, "see `memdeck config`")
+
+
+def _workspace(workspace: Path, intakes: Sequence[Intake]) -> Iterator[Finding]:
+    for intake in intakes:
+        scan = intake.scan()
+        yield Finding(
+            f"files: {intake.source}", bool(scan.files), f"{len(scan.files)} in {workspace}", _if_empty(scan.files)
+        )
+        for problem in scan.problems:
+            yield Finding(f"files: {intake.source}", False, problem, "what was indexed of it is kept until it is back")
+        for skip in scan.skipped:
+            yield Finding("skipped", True, f"{skip.path}: {skip.detail}")
+        if scan.ignored:
+            names = ", ".join(f"{name} ({count})" for name, count in sorted(scan.ignored.items()))
+            yield Finding("ignored folders", True, names)
+
+
+def _if_empty(files: Sequence[object]) -> str:
+    return "" if files else "write MEMORY.md or memory/*.md, or name another folder with --workspace"
+
+
+def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
+    try:
+        with backend.readers.lease() as reader:
+            yield Finding("index", True, f"{backend.store} ({reader.database.file_bytes():,} bytes)")
+            vector_error = reader.database.vector_error
+            yield Finding(
+                "vec0",
+                vector_error is None,
+                vector_error or "loaded",
+                "" if vector_error is None else "an exact scan answers; reinstall sqlite-vec to speed it up",
+            )
+            for failure in FileErrors(reader.database).errors():
+                yield Finding(
+                    "failed file", False, f"{failure.path}: {failure.error}", "it is tried again at each sync"
+                )
+            for skip in FileErrors(reader.database).skips():
+                yield Finding("not text", False, f"{skip.path}: {skip.detail}", "save it as UTF-8")
+            checked = check(reader.database)
+    except StoreMissing as error:
+        yield Finding("index", False, str(error), "run `memdeck index`")
+        return
+    except StoreError as error:
+        yield Finding("index", False, str(error), error.remedy or "run `memdeck index`: it is rebuilt from the files")
+        return
+    if mend and any(not finding.ok for finding in checked):
+        owner = WriterLock(backend.store).owner()
+        if owner is not None:
+            yield Finding("repair", False, f"process {owner} writes the index", "close it, then run this again")
+        else:
+            with Database.open(backend.store) as database:
+                for done in repair(database):
+                    yield Finding("repair", True, done)
+                checked = check(database)
+    yield from checked
+    if not os.access(backend.store, os.W_OK):
+        yield Finding(
+            "index",
+            False,
+            f"{backend.store} cannot be written by this user",
+            "searches go on; give it back write permission",
+        )
+
+
+def _provider(backend: BuiltinBackend) -> Iterator[Finding]:
+    selection = backend.selection
+    if selection.embedder is None:
+        chosen = selection.requested == "none"
+        yield Finding("provider", chosen, selection.reason or "none: keyword search only", selection.remedy or "")
+        return
+    answers = probe(backend)
+    name = f"{selection.provider}/{selection.model}"
+    yield Finding("provider", answers["embedder"] == "ok", f"{name}: {answers['embedder']}", selection.remedy or "")
+    yield Finding(
+        "vectors",
+        answers["vectors"] == "ok",
+        str(answers["vectors"]),
+        "" if answers["vectors"] == "ok" else "run `memdeck index`",
+    )
+
+
+def _freshness(backend: BuiltinBackend, intakes: Sequence[Intake]) -> Iterator[Finding]:
+    changed = changed_files(backend, intakes)
+    yield Finding(
+        "freshness",
+        changed == 0,
+        "the index is in step with the files" if changed == 0 else f"{changed} file(s) differ from the index",
+        "" if changed == 0 else "run `memdeck index`",
+    )

@@ -1,0 +1,300 @@
+"""The state of a memory and its health."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from core.backends.builtin import BuiltinBackend
+from core.backends.readers import Reader
+from core.errors import EmbeddingError, StoreError, StoreMissing
+from core.settings.model import Settings
+from core.store.embedding_cache import EmbeddingCache
+from core.store.embedding_queue import EmbeddingQueue, RefusedChunk
+from core.store.file_errors import FileErrors
+from core.store.identity import Identities, compare, read_identity
+from core.store.vectors import Vectors
+from core.store.writer_lock import WriterLock
+from core.sync.identity import index_identity
+from core.sync.intake import Intake
+from core.sync.plan import plan_sync
+from core.types import FileFailure, HealthState, Scan, SkippedPath, Source, SourceCount, Status
+
+Json = dict[str, object]
+
+
+def collect(
+    backend: BuiltinBackend, settings: Settings, *, workspace: Path, intakes: Sequence[Intake], deep: bool = False
+) -> Status:
+    """Everything that `memdeck status` says. Reads the index and scans the folders; writes nothing.
+
+    With `deep` the vector table, the embedder and the writer are asked to do real work.
+    """
+    scans = {intake.source: intake.scan() for intake in intakes}
+    facts = _read_index(backend, settings, intakes, scans)
+    state, selection = backend.worker.state, backend.selection
+    embedder = selection.embedder
+    endpoint = embedder.identity.endpoint if embedder is not None else None
+    recovery = state.recovery
+    custom: Json = {
+        "searchMode": "hybrid" if facts.semantic_ready and embedder is not None else "keyword",
+        **_if("providerUnavailableReason", state.embedding_error if embedder is not None else selection.reason),
+        "textGoesTo": "nowhere" if endpoint is None else endpoint or "this machine only",
+        "indexIdentity": facts.identity,
+        "readonlyRecovery": {
+            "attempts": recovery.attempts,
+            "successes": recovery.successes,
+            "failures": recovery.failures,
+            **_if("lastError", recovery.last_error),
+        },
+        "changedFiles": facts.changed,
+        "refusedChunks": [asdict(chunk) for chunk in facts.refused],
+        "scanProblems": [problem for scan in scans.values() for problem in scan.problems],
+        **({"probes": probe(backend)} if deep else {}),
+    }
+    status = Status(
+        backend=backend.name,
+        provider=selection.provider,
+        model=selection.model,
+        requested_provider=selection.requested,
+        files=sum(count.files for count in facts.counts),
+        chunks=sum(count.chunks for count in facts.counts),
+        pending=facts.pending,
+        dirty=facts.changed > 0 or (state.alive and state.busy),
+        workspace_dir=str(workspace),
+        db_path=str(backend.store),
+        db_bytes=facts.db_bytes,
+        sources=tuple(settings.sources),
+        extra_paths=tuple(settings.extra_paths),
+        source_counts=facts.counts,
+        vector=facts.vector(settings),
+        fts={"enabled": True, "available": facts.store_error is None, **_if("error", facts.store_error)},
+        cache={
+            "enabled": settings.cache.enabled,
+            "entries": facts.cache_entries,
+            "maxEntries": settings.cache.max_entries,
+        },
+        batch={"enabled": settings.remote.batch.enabled, "failures": 0, "limit": 2},
+        custom=custom,
+        watcher={"mode": "off"},
+        writer={"pid": WriterLock(backend.store).owner(), "own": state.is_writer},
+        failed=facts.failed,
+        skipped=(*facts.skips, *(skip for scan in scans.values() for skip in scan.skipped)),
+        ignored=_ignored(scans.values()),
+    )
+    return _judged(status, facts, backend)
+
+
+def changed_files(backend: BuiltinBackend, intakes: Sequence[Intake]) -> int:
+    """Files that differ from the index by their stat keys: new, changed or gone."""
+    scans = {intake.source: intake.scan() for intake in intakes}
+    try:
+        with backend.readers.lease() as reader:
+            return _changed(reader, intakes, scans)
+    except StoreMissing:
+        return sum(len(scan.files) for scan in scans.values())
+
+
+def probe(backend: BuiltinBackend) -> Json:
+    """Real work for the embedder, the vector table and the writer lock: "ok", or what went wrong."""
+    answer: Json = {}
+    embedder = backend.selection.embedder
+    vector = None
+    if embedder is None:
+        answer["embedder"] = backend.selection.reason or "switched off"
+    else:
+        try:
+            vector = embedder.embed_query("ping")
+            answer["embedder"] = "ok"
+        except EmbeddingError as error:
+            answer["embedder"] = str(error)
+    try:
+        with backend.readers.lease() as reader:
+            row = Identities(reader.database).find(embedder.identity) if embedder is not None else None
+            if vector is None or row is None:
+                answer["vectors"] = "there are none of this model"
+            else:
+                found = Vectors(reader.database, row).search(vector, 1)
+                answer["vectors"] = "ok" if found else "the vector table is empty"
+    except (StoreError, EmbeddingError) as error:
+        answer["vectors"] = str(error)
+    owner = WriterLock(backend.store).owner()
+    answer["writer"] = "nobody writes at the moment" if owner is None else f"process {owner}"
+    return answer
+
+
+def to_json(status: Status) -> Json:
+    """The status under the reference's camelCase keys."""
+    answer: Json = {
+        "backend": status.backend,
+        "provider": status.provider,
+        "model": status.model,
+        "requestedProvider": status.requested_provider,
+        "files": status.files,
+        "chunks": status.chunks,
+        "pending": status.pending,
+        "dirty": status.dirty,
+        "workspaceDir": status.workspace_dir,
+        "dbPath": status.db_path,
+        "dbBytes": status.db_bytes,
+        "sources": list(status.sources),
+        "extraPaths": list(status.extra_paths),
+        "sourceCounts": [asdict(count) for count in status.source_counts],
+        "vector": dict(status.vector),
+        "fts": dict(status.fts),
+        "cache": dict(status.cache),
+        "batch": dict(status.batch),
+        "custom": dict(status.custom),
+        "watcher": dict(status.watcher),
+        "writer": dict(status.writer),
+        "failed": [
+            {"source": one.source, "path": one.path, "error": one.error, "attempts": one.attempts, "atMs": one.at_ms}
+            for one in status.failed
+        ],
+        "skipped": [asdict(one) for one in status.skipped],
+        "ignored": dict(status.ignored),
+        "health": {"state": status.health, "reasons": list(status.reasons)},
+    }
+    if status.fallback is not None:
+        answer["fallback"] = dict(status.fallback)
+    return answer
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What the index file says of itself; the defaults are those of an index that does not exist yet."""
+
+    counts: tuple[SourceCount, ...] = ()
+    pending: int = 0
+    changed: int = 0
+    db_bytes: int = 0
+    cache_entries: int = 0
+    failed: tuple[FileFailure, ...] = ()
+    skips: tuple[SkippedPath, ...] = ()
+    refused: tuple[RefusedChunk, ...] = ()
+    store_error: str | None = None
+    vector_error: str | None = None
+    dims: int | None = None
+    vectors: int = 0
+    identity: Json = field(default_factory=lambda: {"status": "new"})
+
+    @property
+    def semantic_ready(self) -> bool:
+        return self.vectors > 0
+
+    def vector(self, settings: Settings) -> Json:
+        return {
+            "enabled": settings.store.vector.enabled,
+            "available": self.vector_error is None,
+            **_if("loadError", self.vector_error),
+            **_if("extensionPath", settings.store.vector.extension_path),
+            "dims": self.dims,
+            "vectors": self.vectors,
+            "storeAvailable": self.vector_error is None,
+            "semanticAvailable": self.semantic_ready,
+        }
+
+
+def _read_index(
+    backend: BuiltinBackend, settings: Settings, intakes: Sequence[Intake], scans: Mapping[Source, Scan]
+) -> _Facts:
+    facts = _Facts()
+    try:
+        with backend.readers.lease() as reader, reader.database.snapshot():
+            _fill(facts, reader, backend, settings, intakes)
+            facts.changed = _changed(reader, intakes, scans)
+    except StoreMissing:
+        facts.changed = sum(len(scan.files) for scan in scans.values())
+    except StoreError as error:
+        facts.store_error = str(error)
+    return facts
+
+
+def _fill(
+    facts: _Facts, reader: Reader, backend: BuiltinBackend, settings: Settings, intakes: Sequence[Intake]
+) -> None:
+    database = reader.database
+    queue, errors = EmbeddingQueue(database), FileErrors(database)
+    facts.counts = reader.documents.counts()
+    facts.pending = queue.waiting()
+    facts.refused = queue.refused()
+    facts.failed = errors.errors()
+    facts.skips = errors.skips()
+    facts.db_bytes = database.file_bytes()
+    facts.cache_entries = EmbeddingCache(database).entries()
+    facts.vector_error = database.vector_error
+    embedder = backend.selection.embedder
+    wanted = index_identity(settings, intakes, embedder.identity if embedder is not None else None)
+    stored = read_identity(database)
+    difference = compare(stored, wanted)
+    facts.identity = {
+        "status": "matches" if difference is None else "differs",
+        **_if("reason", difference),
+        **_if("stored", str(stored.embedding) if stored is not None and stored.embedding is not None else None),
+        **_if("wanted", str(wanted.embedding) if wanted.embedding is not None else None),
+    }
+    row = Identities(database).find(embedder.identity) if embedder is not None else Identities(database).active()
+    if row is not None and row.state != "retired":
+        facts.dims = row.identity.dims
+        facts.vectors = Vectors(database, row).count()
+
+
+def _changed(reader: Reader, intakes: Sequence[Intake], scans: Mapping[Source, Scan]) -> int:
+    builds = {intake.source: intake.build for intake in intakes}
+    skipped = {skip.path for skip in FileErrors(reader.database).skips()}
+    changed = 0
+    for intake in intakes:
+        plan = plan_sync(
+            scans[intake.source],
+            reader.documents.stat_keys(intake.source),
+            builds={intake.source: builds[intake.source]},
+        )
+        changed += sum(file.path not in skipped for file in plan.changed) + len(plan.gone)
+    return changed
+
+
+def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
+    """Health: `down` when no store can be read, `degraded` while something is missing or failing, else `healthy`."""
+    if facts.store_error is not None:
+        return replace(status, health="down", reasons=(facts.store_error,))
+    state, selection = backend.worker.state, backend.selection
+    reasons = []
+    if selection.embedder is None:
+        reasons.append(f"keyword search only: {selection.reason or 'the provider is none'}")
+    elif state.embedding_error is not None:
+        reasons.append(f"the provider fails: {state.embedding_error}")
+    if facts.vector_error is not None and status.vector["enabled"]:
+        reasons.append(f"vec0 is missing, an exact scan answers: {facts.vector_error}")
+    if state.read_only:
+        reasons.append("the index cannot be written")
+    if state.last_error is not None and state.alive and state.last_report is None:
+        reasons.append(state.last_error)
+    if facts.identity["status"] == "differs":
+        reasons.append(str(facts.identity["reason"]))
+    if status.failed:
+        reasons.append(f"{len(status.failed)} file(s) could not be indexed")
+    if facts.skips:
+        reasons.append(f"{len(facts.skips)} file(s) are no text")
+    if facts.refused:
+        reasons.append(f"{len(facts.refused)} chunk(s) got no vector")
+    reasons.extend(str(problem) for problem in _problems(status))
+    health: HealthState = "degraded" if reasons else "healthy"
+    return replace(status, health=health, reasons=tuple(reasons))
+
+
+def _problems(status: Status) -> Iterable[object]:
+    problems = status.custom["scanProblems"]
+    return problems if isinstance(problems, list) else ()
+
+
+def _ignored(scans: Iterable[Scan]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for scan in scans:
+        total.update(scan.ignored)
+    return dict(total)
+
+
+def _if(key: str, value: object) -> Json:
+    return {} if value is None else {key: value}
