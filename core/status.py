@@ -19,7 +19,7 @@ from core.store.vectors import Vectors
 from core.store.writer_lock import WriterLock
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
-from core.sync.plan import plan_sync
+from core.sync.plan import paused_words, plan_sync
 from core.types import FileFailure, HealthState, Scan, SkippedPath, Source, SourceCount, Status
 
 Json = dict[str, object]
@@ -178,6 +178,7 @@ class _Facts:
     vector_error: str | None = None
     dims: int | None = None
     vectors: int = 0
+    paused: list[str] = field(default_factory=list)
     identity: Json = field(default_factory=lambda: {"status": "new"})
 
     @property
@@ -204,7 +205,7 @@ def _read_index(
     try:
         with backend.readers.lease() as reader, reader.database.snapshot():
             _fill(facts, reader, backend, settings, intakes)
-            facts.changed = _changed(reader, intakes, scans)
+            facts.changed = _changed(reader, intakes, scans, facts.paused)
     except StoreMissing:
         facts.changed = sum(len(scan.files) for scan in scans.values())
     except StoreError as error:
@@ -241,16 +242,20 @@ def _fill(
         facts.vectors = Vectors(database, row).count()
 
 
-def _changed(reader: Reader, intakes: Sequence[Intake], scans: Mapping[Source, Scan]) -> int:
-    builds = {intake.source: intake.build for intake in intakes}
+def _changed(
+    reader: Reader, intakes: Sequence[Intake], scans: Mapping[Source, Scan], paused: list[str] | None = None
+) -> int:
     skipped = {skip.path for skip in FileErrors(reader.database).skips()}
     changed = 0
     for intake in intakes:
         plan = plan_sync(
             scans[intake.source],
             reader.documents.stat_keys(intake.source),
-            builds={intake.source: builds[intake.source]},
+            builds={intake.source: intake.build},
         )
+        words = paused_words(plan, scans[intake.source])
+        if paused is not None and words is not None:
+            paused.append(words)
         changed += sum(file.path not in skipped for file in plan.changed) + len(plan.gone)
     return changed
 
@@ -280,6 +285,7 @@ def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
     if facts.refused:
         reasons.append(f"{len(facts.refused)} chunk(s) got no vector")
     reasons.extend(str(problem) for problem in _problems(status))
+    reasons.extend(facts.paused)
     health: HealthState = "degraded" if reasons else "healthy"
     return replace(status, health=health, reasons=tuple(reasons))
 

@@ -15,7 +15,7 @@ from core.store.database import Database
 from core.store.document_reader import FileRow
 from core.store.documents import Documents
 from core.sync.intake import Intake, Prepared
-from core.sync.plan import Key, Plan, below, plan_sync
+from core.sync.plan import Key, Plan, below, paused_words, plan_sync
 from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
@@ -90,7 +90,7 @@ class KeywordJob:
         self.paths = paths
         self.counts = JobCounts()
         self.scans: dict[Source, Scan] = {}
-        self.scan_started = False
+        self.warnings: list[str] = []
         self._cancelled = cancelled
         self._on_progress = on_progress
         self._cancel = threading.Event()
@@ -98,7 +98,6 @@ class KeywordJob:
 
     def steps(self) -> Iterator[None]:
         """Run; each yield is a point between transactions. Raises SyncCancelled, StoreError."""
-        self.scan_started = True
         for intake in self._tools.intakes:
             yield from self._sync_source(intake)
 
@@ -111,6 +110,9 @@ class KeywordJob:
             rows = _rows_below(rows, self.paths)
         plan = plan_sync(scan, rows, builds={intake.source: intake.build}, force=self.force)
         self.scans[intake.source] = scan
+        self.warnings.extend(scan.problems)
+        if (words := paused_words(plan, scan)) is not None:
+            self.warnings.append(words)
         self.counts.scanned += len(scan.files)
         self.counts.unchanged += plan.unchanged
         self.counts.skipped += len(scan.skipped)

@@ -17,7 +17,8 @@ Key = tuple[Source, str]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`read` has the files to read, newest first; `unchanged` counts the rest; `gone` are rows without a file.
+    """`read` has the files to read, newest first; `unchanged` counts the rest; `gone` are rows without a file,
+    `paused` those whose folder could not be looked at: they stay as they are.
 
     `changed` are those of `read` that differ by their stat key; the others are read again only because their key could
     hide an edit.
@@ -29,7 +30,20 @@ class Plan:
     changed: tuple[ScannedFile, ...]
     unchanged: int
     gone: tuple[Key, ...]
+    paused: tuple[Key, ...]
     renamed: Mapping[Key, Key]
+
+
+def paused_words(plan: Plan, scan: Scan) -> str | None:
+    """What to tell of rows whose folder is absent or cannot be read; None when there are none."""
+    if not plan.paused:
+        return None
+    places = ", ".join(prefix or "the workspace" for prefix in scan.uncertain if _covers(prefix, plan.paused))
+    return f"{len(plan.paused)} document(s) kept as they were: {places} cannot be looked at"
+
+
+def _covers(prefix: str, keys: Iterable[Key]) -> bool:
+    return any(below(path, (prefix,)) for _, path in keys)
 
 
 def is_settled(row: FileRow) -> bool:
@@ -55,7 +69,9 @@ def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source
     Rows of sources that `builds` does not name are left alone.
     """
     found = {(file.source, file.path) for file in scan.files}
-    gone = tuple(key for key in rows if key not in found and key[0] in builds and not below(key[1], scan.uncertain))
+    missing = [key for key in rows if key not in found and key[0] in builds]
+    paused = tuple(key for key in missing if below(key[1], scan.uncertain))
+    gone = tuple(key for key in missing if not below(key[1], scan.uncertain))
     read = [
         file
         for file in scan.files
@@ -71,7 +87,7 @@ def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source
         if old is not None and (file.source, file.path) not in rows:
             renamed[(file.source, file.path)] = old
     changed = tuple(file for file in read if _differs(file, rows.get((file.source, file.path)), builds))
-    return Plan(tuple(read), changed, len(scan.files) - len(read), gone, renamed)
+    return Plan(tuple(read), changed, len(scan.files) - len(read), gone, paused, renamed)
 
 
 def _differs(file: ScannedFile, row: FileRow | None, builds: Mapping[Source, str]) -> bool:

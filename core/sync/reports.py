@@ -26,7 +26,7 @@ def report_from(job: KeywordJob, *, waiting: int, cancelled: bool) -> SyncReport
         chunks_removed=counts.chunks_removed,
         vectors_waiting=waiting,
         cancelled=cancelled,
-        warning="; ".join(problem for scan in job.scans.values() for problem in scan.problems) or None,
+        warning="; ".join(job.warnings) or None,
         seconds=dict(counts.seconds),
     )
 

@@ -1,0 +1,416 @@
+"""The indexing worker on real files and a real index, with an embedder that is quick and can be told to fail."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.embedding.base import EmbedderLimits, ModelProfile, Vector
+from core.errors import EmbeddingError, SyncCancelled
+from core.events import Event, EventBus, FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged
+from core.settings.model import Settings
+from core.store.database import Database
+from core.store.document_reader import DocumentReader
+from core.store.embedding_queue import EmbeddingQueue
+from core.store.identity import Identities
+from core.store.vectors import Vectors
+from core.sync.identity import index_identity
+from core.sync.intake import MemoryIntake
+from core.sync.messages import Ticket
+from core.sync.state import WorkerOptions
+from core.sync.worker import IndexWorker
+from core.text.tokens import TokenCounter
+from core.types import EmbeddingIdentity, SyncReason, SyncReport
+
+COUNTER = TokenCounter()
+
+
+class WordEmbedder:
+    """Vectors from the hash of the text; `fail` makes the next requests fail, `refuse` a text with that word."""
+
+    profile = ModelProfile(floor=0.9, text_weight=0.6)
+
+    def __init__(self, model: str = "words", dims: int = 8, batch_items: int = 32) -> None:
+        self.identity = EmbeddingIdentity("test", model, dims=dims)
+        self.limits = EmbedderLimits(batch_items=batch_items)
+        self.seen: list[str] = []
+        self.fail: list[EmbeddingError] = []
+        self.refuse = ""
+        self.gate: threading.Event | None = None
+
+    def embed_documents(
+        self, texts: Sequence[str], cancel: threading.Event | None = None
+    ) -> list[Vector | EmbeddingError]:
+        while self.gate is not None and not self.gate.wait(0.01):
+            if cancel is not None and cancel.is_set():
+                raise EmbeddingError("cancelled")
+        if self.fail:
+            raise self.fail.pop(0)
+        self.seen.extend(texts)
+        return [
+            EmbeddingError("too odd") if self.refuse and self.refuse in text else self.embed_query(text)
+            for text in texts
+        ]
+
+    def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+        vector = np.random.default_rng(seed).standard_normal(self.identity.dims or 8)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+    def close(self) -> None:
+        return
+
+
+class Bench:
+    """A workspace, its worker, and what happened."""
+
+    def __init__(self, root: Path, embedder: WordEmbedder | None = None) -> None:
+        self.workspace = root / "ws"
+        (self.workspace / "memory").mkdir(parents=True, exist_ok=True)
+        self.store = root / "index.sqlite"
+        self.embedder = embedder
+        self.events: list[Event] = []
+        bus = EventBus()
+        bus.subscribe(self.events.append)
+        settings = Settings()
+
+        def intakes() -> list[MemoryIntake]:
+            return [MemoryIntake(self.workspace, settings, home=root, counter=COUNTER)]
+
+        self.worker = IndexWorker(
+            WorkerOptions(self.store),
+            intakes,
+            embedder,
+            bus,
+            identity=lambda: index_identity(settings, intakes(), embedder.identity if embedder else None),
+        )
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def ask(self, reason: SyncReason = "manual", *, vectors: bool = True, **more: object) -> Ticket:
+        ticket = Ticket(vectors=vectors)
+        self.worker.request(reason, ticket=ticket, **more)  # type: ignore[arg-type]
+        return ticket
+
+    def sync(self, reason: SyncReason = "manual", **more: object) -> SyncReport:
+        return self.ask(reason, **more).done.result(timeout=30)  # type: ignore[arg-type]
+
+    def reading(self) -> Database:
+        return Database.open(self.store, read_only=True)
+
+    def paths(self) -> list[str]:
+        with self.reading() as database:
+            return [document.path for document in DocumentReader(database).list()]
+
+    def happened(self, kind: type) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    made: list[Bench] = []
+
+    def make(embedder: WordEmbedder | None = None) -> Bench:
+        made.append(Bench(tmp_path, embedder))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.worker.stop()
+
+
+def test_a_first_sync_indexes_every_file(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    here.write("MEMORY.md", "# Facts\nthe sky is blue\n")
+    here.write("memory/a/b.md", "deep\n")
+    report = here.sync()
+    assert (report.indexed, report.unchanged, here.paths()) == (2, 0, ["MEMORY.md", "memory/a/b.md"])
+
+
+def test_a_second_sync_reads_nothing_once_times_have_settled(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    path = here.write("MEMORY.md", "text\n")
+    old = time.time() - 60
+    import os
+
+    os.utime(path, (old, old))
+    here.sync()
+    here.events.clear()
+    report = here.sync()
+    assert (report.unchanged, report.indexed, here.happened(FileIndexed)) == (1, 0, [])
+
+
+def test_an_edit_of_the_same_size_in_the_same_tick_is_found(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    path = here.write("MEMORY.md", "aaaa\n")
+    here.sync()
+    stat = path.stat()
+    path.write_text("bbbb\n")
+    import os
+
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert here.sync().indexed == 1
+
+
+def test_a_deleted_file_leaves_the_index(bench: Callable[..., Bench]) -> None:
+    here = bench(WordEmbedder())
+    here.write("memory/keep.md", "keep\n")
+    gone = here.write("memory/only.md", "ghost777\n")
+    here.sync()
+    gone.unlink()
+    report = here.sync()
+    assert (report.removed, here.paths()) == (1, ["memory/keep.md"])
+    assert len(here.happened(FileRemoved)) == 1
+
+
+def test_a_file_cut_to_nothing_keeps_no_chunks(bench: Callable[..., Bench]) -> None:
+    here = bench(WordEmbedder())
+    path = here.write("memory/only.md", "ghost777\n")
+    here.sync()
+    for text in ("", "---\ntitle: x\n---\n"):
+        path.write_text(text)
+        here.sync()
+        with here.reading() as database:
+            assert database.count("SELECT count(*) FROM chunks") == 0
+
+
+def test_an_absent_root_is_not_taken_for_deletion(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    here.write("memory/a.md", "kept\n")
+    here.sync()
+    (here.workspace / "memory").rename(here.workspace / "elsewhere")
+    report = here.sync()
+    assert (report.removed, here.paths()) == (0, ["memory/a.md"])
+    assert report.warning is not None
+
+
+def test_a_rename_embeds_nothing(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    here = bench(embedder)
+    path = here.write("memory/a.md", "the same text\n")
+    here.sync()
+    embedder.seen.clear()
+    path.rename(here.workspace / "memory" / "b.md")
+    here.sync()
+    assert (here.paths(), embedder.seen) == (["memory/b.md"], [])
+    assert len(here.happened(FileRenamed)) == 1
+
+
+def test_only_changed_chunks_are_embedded(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    here = bench(embedder)
+    sections = [f"# Part {number}\n" + f"word{number} " * 300 + "\n" for number in range(4)]
+    path = here.write("MEMORY.md", "".join(sections))
+    here.sync()
+    embedder.seen.clear()
+    sections[3] = "# Part 3\n" + "changed " * 300 + "\n"
+    path.write_text("".join(sections))
+    here.sync()
+    assert embedder.seen
+    assert all("changed" in text for text in embedder.seen)
+
+
+def test_one_unreadable_file_does_not_stop_the_others(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = bench()
+    here.write("memory/good.md", "good\n")
+    here.write("memory/bad.md", "bad\n")
+    read = MemoryIntake.read
+
+    def failing(self: MemoryIntake, file: object) -> object:
+        if file.path.endswith("bad.md"):  # type: ignore[attr-defined]
+            raise PermissionError(13, "Permission denied")
+        return read(self, file)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MemoryIntake, "read", failing)
+    report = here.sync()
+    assert (report.failed, here.paths()) == (1, ["memory/good.md"])
+    assert len(here.happened(FileFailed)) == 1
+    monkeypatch.undo()
+    assert here.sync().failed == 0
+    assert here.paths() == ["memory/bad.md", "memory/good.md"]
+
+
+def test_binary_files_are_skipped_and_named(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    here.write("memory/good.md", "good\n")
+    (here.workspace / "memory/bin.md").write_bytes(bytes(range(256)) * 8)
+    report = here.sync()
+    assert (report.skipped, report.failed) == (1, 0)
+    with here.reading() as database:
+        from core.store.file_errors import FileErrors
+
+        assert [skip.path for skip in FileErrors(database).skips()] == ["memory/bin.md"]
+
+
+def test_keyword_rows_are_there_before_any_vector(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.gate = threading.Event()
+    here = bench(embedder)
+    here.write("MEMORY.md", "text\n")
+    report = here.sync(vectors=False)
+    assert (report.indexed, report.vectors_waiting, here.paths()) == (1, 1, ["MEMORY.md"])
+    embedder.gate.set()
+    assert here.sync().vectors_waiting == 0
+
+
+def test_a_failed_request_is_tried_again(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.fail = [EmbeddingError("500", retryable=True)]
+    here = bench(embedder)
+    here.write("MEMORY.md", "text\n")
+    first = here.sync()
+    assert first.warning == "500"
+    end = time.monotonic() + 20
+    while True:
+        with here.reading() as database:
+            if EmbeddingQueue(database).waiting() == 0:
+                break
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert embedder.seen == ["text"]
+
+
+def test_a_refused_text_stays_searchable_by_keyword(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.refuse = "odd"
+    here = bench(embedder)
+    here.write("memory/a.md", "plain\n")
+    here.write("memory/b.md", "odd\n")
+    report = here.sync()
+    assert report.vectors_waiting == 0
+    with here.reading() as database:
+        assert [chunk.path for chunk in EmbeddingQueue(database).refused()] == ["memory/b.md"]
+        assert database.count("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'odd'") == 1
+
+
+def test_callers_that_come_together_share_one_sync(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    for number in range(30):
+        here.write(f"memory/{number}.md", f"note {number}\n")
+    tickets = [here.ask() for _ in range(8)]
+    reports = [ticket.done.result(timeout=30) for ticket in tickets]
+    assert sum(report.indexed for report in {id(report): report for report in reports}.values()) == 30
+
+
+def test_a_cancelled_sync_keeps_what_was_done(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    for number in range(400):
+        here.write(f"memory/{number:03}.md", f"note {number}\n" * 50)
+    ticket = here.ask()
+    ticket.on_progress = lambda progress: ticket.cancel.set()
+    report = ticket.done.result(timeout=30)
+    assert report.cancelled
+    assert 0 < len(here.paths()) < 400
+    assert here.sync().indexed == 400 - len(report_paths(report))
+
+
+def report_paths(report: SyncReport) -> range:
+    return range(report.indexed)
+
+
+def test_another_model_makes_its_own_vectors_and_the_old_go(bench: Callable[..., Bench], tmp_path: Path) -> None:
+    first = bench(WordEmbedder("old", dims=3))
+    first.write("MEMORY.md", "text\n")
+    first.sync()
+    first.worker.stop()
+    second = Bench(tmp_path, WordEmbedder("new", dims=4))
+    try:
+        second.sync()
+        assert len(second.happened(IdentityChanged)) == 1
+        with second.reading() as database:
+            rows = Identities(database).live()
+            assert [(row.identity.model, row.state, Vectors(database, row).count()) for row in rows] == [
+                ("new", "active", 1)
+            ]
+    finally:
+        second.worker.stop()
+
+
+def test_a_second_worker_hands_its_sync_to_the_first(bench: Callable[..., Bench], tmp_path: Path) -> None:
+    writer = bench()
+    writer.write("memory/a.md", "one\n")
+    writer.sync()
+    follower = Bench(tmp_path)
+    try:
+        follower.write("memory/b.md", "two\n")
+        report = follower.sync()
+        assert report.indexed == 1
+        assert not follower.worker.state.is_writer
+        writer.worker.stop()
+        follower.write("memory/c.md", "three\n")
+        assert follower.sync().indexed == 1
+        assert follower.worker.state.is_writer
+    finally:
+        follower.worker.stop()
+
+
+def test_stopping_ends_waiting_callers(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.gate = threading.Event()
+    here = bench(embedder)
+    here.write("MEMORY.md", "text\n")
+    ticket = here.ask()
+    end = time.monotonic() + 10
+    while not here.happened(FileIndexed):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    here.worker.stop()
+    with pytest.raises((SyncCancelled, Exception)) as caught:
+        if not ticket.done.done():
+            raise SyncCancelled("never answered")
+        if ticket.done.result().vectors_waiting:
+            raise SyncCancelled("answered")
+    assert str(caught.value) == "answered"
+
+
+def test_a_forced_sync_keeps_ids_of_equal_text(bench: Callable[..., Bench]) -> None:
+    here = bench(WordEmbedder())
+    here.write("MEMORY.md", "text\n")
+    here.sync()
+    with here.reading() as database:
+        before = database.numbers("SELECT id FROM chunks")
+    assert here.sync("force", force=True).indexed == 1
+    with here.reading() as database:
+        assert database.numbers("SELECT id FROM chunks") == before
+
+
+def test_a_targeted_sync_looks_at_its_paths_only(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    here.write("memory/a.md", "one\n")
+    here.write("memory/b.md", "two\n")
+    here.sync()
+    here.write("memory/a.md", "one more\n")
+    here.write("memory/b.md", "two more\n")
+    report = here.sync("post-compaction", paths=(str(here.workspace / "memory/a.md"),))
+    assert (report.scanned, report.indexed, here.paths()) == (1, 1, ["memory/a.md", "memory/b.md"])
+
+
+def test_a_corrupt_index_is_set_aside_and_rebuilt(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    here.write("MEMORY.md", "text\n")
+    here.store.write_bytes(b"this is not a database, whatever its name says" * 100)
+    assert here.sync().indexed == 1
+    assert here.paths() == ["MEMORY.md"]
+    assert list(here.store.parent.glob("index.sqlite.bad-*"))
+
+
+def test_state_is_replaced_not_changed(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    before = here.worker.state
+    here.write("MEMORY.md", "text\n")
+    here.sync()
+    assert before == replace(before)
+    assert here.worker.state is not before
