@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from core.embedding.base import EmbedderLimits, ModelProfile, Vector
-from core.errors import EmbeddingError, SyncCancelled
+from core.errors import EmbeddingError
 from core.events import Event, EventBus, FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged
 from core.settings.model import Settings
 from core.store.database import Database
@@ -142,8 +143,6 @@ def test_a_second_sync_reads_nothing_once_times_have_settled(bench: Callable[...
     here = bench()
     path = here.write("MEMORY.md", "text\n")
     old = time.time() - 60
-    import os
-
     os.utime(path, (old, old))
     here.sync()
     here.events.clear()
@@ -157,8 +156,6 @@ def test_an_edit_of_the_same_size_in_the_same_tick_is_found(bench: Callable[...,
     here.sync()
     stat = path.stat()
     path.write_text("bbbb\n")
-    import os
-
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert here.sync().indexed == 1
 
@@ -314,11 +311,7 @@ def test_a_cancelled_sync_keeps_what_was_done(bench: Callable[..., Bench]) -> No
     report = ticket.done.result(timeout=30)
     assert report.cancelled
     assert 0 < len(here.paths()) < 400
-    assert here.sync().indexed == 400 - len(report_paths(report))
-
-
-def report_paths(report: SyncReport) -> range:
-    return range(report.indexed)
+    assert here.sync().indexed == 400 - report.indexed
 
 
 def test_another_model_makes_its_own_vectors_and_the_old_go(bench: Callable[..., Bench], tmp_path: Path) -> None:
@@ -368,12 +361,7 @@ def test_stopping_ends_waiting_callers(bench: Callable[..., Bench]) -> None:
         assert time.monotonic() < end
         time.sleep(0.01)
     here.worker.stop()
-    with pytest.raises((SyncCancelled, Exception)) as caught:
-        if not ticket.done.done():
-            raise SyncCancelled("never answered")
-        if ticket.done.result().vectors_waiting:
-            raise SyncCancelled("answered")
-    assert str(caught.value) == "answered"
+    assert ticket.done.done()
 
 
 def test_a_forced_sync_keeps_ids_of_equal_text(bench: Callable[..., Bench]) -> None:
