@@ -67,7 +67,7 @@ class Vectors:
         Vectors with NaN, infinity, only zeros or another length are refused: the queue keeps the reason with the chunk.
         A text that no chunk has any more goes to the cache alone. Raises StoreError.
         """
-        good: list[tuple[bytes, bytes]] = []
+        good: dict[bytes, bytes] = {}
         for key, vector in vectors:
             try:
                 checked = unit(vector, self.dims)
@@ -75,17 +75,17 @@ class Vectors:
                 self._queue.refuse(key, str(error))
                 continue
             self.row = self._identities.set_dims(self.row, len(checked))
-            good.append((key, checked.tobytes()))
+            good[key] = checked.tobytes()
         dims = self.dims
         if not good or dims is None:
             return 0
-        self._cache.put(self.row.id, dims, good, now_ms=int(self._clock() * 1000))
+        self._cache.put(self.row.id, dims, list(good.items()), now_ms=int(self._clock() * 1000))
         live = self._identities.live()
         if all(row.id != self.row.id for row in live):
             return 0
         rows = [
             (chunk_id, vector)
-            for key, vector in good
+            for key, vector in good.items()
             for chunk_id in self._database.numbers("SELECT id FROM chunks WHERE embed_hash = ?", (key,))
         ]
         self._rows.insert(self.row.id, dims, rows)
