@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -237,6 +238,7 @@ def test_files_read_are_listed(load: Load, config: Path) -> None:
     "text",
     [
         "query.max_results = 9",
+        '"query.max_results" = 9',
         "[query]\nmaxResults = 9",
         "[memory.query]\nmax_results = 9",
         "[memory.search.query]\nmaxResults = 9",
@@ -346,6 +348,17 @@ def test_a_variable_with_a_wrong_value(load: Load) -> None:
     ]
 
 
+@pytest.mark.parametrize("depth", [100, 900, 5000])
+def test_a_variable_that_is_nested_too_deeply(load: Load, depth: int) -> None:
+    (problem,) = problems(load, environ={"MEMDECK_KEYMAP": '{"a":' * depth + "1" + "}" * depth})
+    assert "must be a table of names and texts" in problem
+
+
+def test_a_variable_that_is_not_utf8(load: Load) -> None:
+    (problem,) = problems(load, environ={"MEMDECK_EXTRA_PATHS": "/n/\udcff"})
+    assert problem.isprintable()
+
+
 def test_an_unknown_variable_is_a_warning_with_the_nearest_name(load: Load) -> None:
     assert load(environ={"MEMDECK_QUERY_MAX_RESULT": "3", "MEMDECK_LOG": "debug"}).warnings == (
         "MEMDECK_QUERY_MAX_RESULT: no such setting (environment); did you mean MEMDECK_QUERY_MAX_RESULTS?",
@@ -426,6 +439,9 @@ def test_without_strict_the_right_values_count_and_the_wrong_are_listed(load: Lo
         ('sources = ["memory", "session"]', 'sources[1] = "session": must be "memory" or "sessions"'),
         ('sources = "memory"', 'sources = "memory": must be a list of "memory" and/or "sessions"'),
         ("query = 3", "query = 3: must be a table"),
+        ("query.min_score = true", "must be a number from 0 to 1"),
+        ("chunking.tokens = 300.0", "must be a whole number from 1 to 8192"),
+        ('[[agents.list]]\nname = "x"', "agents.list[0].id: must name an agent"),
         ("query.min_score = nan", "must be a number from 0 to 1"),
         ("chunking.tokens = 2026-01-01", "must be a whole number from 1 to 8192"),
         ("chunking = { tokens = 100, overlap = 100 }", "must be less than chunking.tokens, which is 100"),
@@ -441,6 +457,10 @@ def test_without_strict_the_right_values_count_and_the_wrong_are_listed(load: Lo
 )
 def test_what_a_wrong_value_is_told(load: Load, text: str, line: str) -> None:
     assert line in problems(load, text)[0]
+
+
+def test_many_unknown_keys_are_told_quickly(load: Load) -> None:
+    assert len(problems(load, "".join(f"unknown_{number} = 1\n" for number in range(30_000)))) == 30_000
 
 
 def test_every_problem_is_one_line_without_control_characters(load: Load) -> None:
@@ -588,6 +608,14 @@ def test_rows_mask_every_secret(load: Load) -> None:
     assert rows["model"] == ("unset", "default")
     for text in (str(loaded.as_rows()), repr(loaded), loaded.settings.model_dump_json(), loaded.settings.fingerprint()):
         assert "hunter" not in text
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_loaded_settings_are_as_good_as_checked_ones(load: Load, preset: str) -> None:
+    settings = load(f'preset = "{preset}"\nqmd.paths = [{{ path = "a" }}]\nkeymap.app.quit = "q"').settings
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Settings.model_validate_json(settings.model_dump_json()) == settings
 
 
 def test_rows_are_all_settings(load: Load) -> None:

@@ -269,10 +269,18 @@ def test_keys_outside_memory_are_ignored_and_unknown_ones_inside_are_warnings(lo
     loaded = load(json.dumps(content))
     assert loaded.settings.query.max_results == 6
     assert loaded.warnings == (
-        f"agents.defaults.memorySearch.maxResultz = 3: no such setting ({openclaw}:1); "
-        "did you mean query.maxResults?; not used",
-        f'memory.qmd.comand = "qmd": no such setting ({openclaw}:1); did you mean qmd.command?; not used',
-        f'memory.citations = "perhaps": must be "on", "off" or "auto" ({openclaw}:1); not used',
+        f"ignored: agents.defaults.memorySearch.maxResultz = 3: no such setting ({openclaw}:1); "
+        "did you mean query.maxResults?",
+        f'ignored: memory.qmd.comand = "qmd": no such setting ({openclaw}:1); did you mean qmd.command?',
+        f'ignored: memory.citations = "perhaps": must be "on", "off" or "auto" ({openclaw}:1)',
+    )
+
+
+def test_included_files_are_not_followed_and_that_is_said(load: Load, openclaw: Path) -> None:
+    loaded = load('{"$include": "./base.json5", "agents": {"defaults": {"$include": "./memory.json5"}}}')
+    assert loaded.warnings == (
+        f"ignored: $include: other files are not followed ({openclaw}:1)",
+        f"ignored: agents.defaults.$include: other files are not followed ({openclaw}:1)",
     )
 
 

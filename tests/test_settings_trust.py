@@ -82,9 +82,8 @@ def test_all_else_is_held_back_with_one_warning(file: Path, load: Load) -> None:
 
 
 def test_an_alias_is_held_back_like_its_setting(file: Path, load: Load) -> None:
-    file.write_text(
-        '[agents.defaults.memorySearch]\nextraPaths = ["/etc"]\n[agents.entries.main.memory.search]\nremote.allow = true'
-    )
+    own = "[agents.entries.main.memory.search.remote]\nallow = true"
+    file.write_text(f'[agents.defaults.memorySearch]\nextraPaths = ["/etc"]\n{own}')
     loaded = load()
     assert (loaded.settings.extra_paths, loaded.settings.remote.allow) == ((), False)
 

@@ -144,12 +144,13 @@ def test_a_file_that_is_not_toml_is_left_as_it_is(config: Path) -> None:
 def test_the_lines_of_keys_in_toml() -> None:
     lines = toml_lines(
         'a = 1\n"b.c".d = """\nx = 1\n[no]\n"""\n[t]\n# k = 1\nk = [\n  "x = 1",\n]\n'
-        "[[l]]\n[[l]]\nm.n = 1\n[l.o]\np = 1\n"
+        "[[l]]\n[[l]]\nm.n = 1\n[l.o]\np = 1\nq = [\n  [\"no\"],\n  {z = 1}\n]\nr = '''['''\ns = 1\n"
     )
     assert lines[("a",)] == 1
     assert lines["b.c", "d"] == 2
     assert lines["t", "k"] == 8
     assert lines["l", 1, "m", "n"] == 13
     assert lines["l", 1, "o", "p"] == 15
+    assert lines["l", 1, "o", "s"] == 21
     assert ("no",) not in lines
     assert ("x",) not in lines

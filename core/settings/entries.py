@@ -13,6 +13,8 @@ from core.settings.values import check, expand, from_text, in_style, leaf_kind, 
 
 # Keys of an entry of agents.list that name the agent.
 _NAMING = frozenset({("agents", "list", name) for name in ("id", "name", "default")})
+# So many unknown keys of a file get a hint; the search for one takes a millisecond.
+HINTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class Raw:
         return dotted(self.path)
 
 
+def steps(name: str) -> Folded:
+    """A key folded; a quoted one may hold several steps ("query.max_results")."""
+    return tuple(fold(step) for step in name.split("."))
+
+
 def dotted(path: KeyPath) -> str:
     """`agents.list[0].memorySearch` of a path."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
@@ -38,22 +45,24 @@ def dotted(path: KeyPath) -> str:
 def read_entries(file: SettingsFile, agent: str, layer: Layer, report: Report) -> list[Raw]:
     """Every setting that a file gives for an agent, its own last; whatever is no setting is reported."""
     found: list[Raw] = []
+    unknown: list[Folded] = []
 
     def visit(node: object, path: KeyPath, names: Folded, override: bool) -> None:
         where = file.where(path)
         what = find(names)
-        if isinstance(what, Leaf):
+        if layer.foreign and path[-1] == "$include":
+            report.warn(f"ignored: {dotted(path)}: other files are not followed ({where})")
+        elif isinstance(what, Leaf):
             found.append(Raw(what, node, path, where, override))
         elif what == "group" and isinstance(node, Mapping):
             for name, inner in node.items():
-                visit(inner, (*path, name), (*names, fold(name)), override)
+                visit(inner, (*path, name), (*names, *steps(name)), override)
         elif what == "group":
             if node is not None and (not layer.foreign or _inside(names)):
                 report.about(layer, wrong(dotted(path), node, "must be a table", where, secret=isinstance(node, str)))
-        elif names not in _NAMING and (
-            not layer.foreign or (_inside(names) and canonical(names) not in openclaw.UNUSED)
-        ):
-            hint = nearest_key(names)
+        elif names not in _NAMING and (not layer.foreign or _ought_to_be_known(names)):
+            unknown.append(names)
+            hint = nearest_key(names) if len(unknown) <= HINTS else None
             written = dotted(path)
             report.about(
                 layer,
@@ -72,8 +81,12 @@ def read_entries(file: SettingsFile, agent: str, layer: Layer, report: Report) -
         for name, inner in node.items():
             if fold(name) == "list" and isinstance(inner, list):
                 for position, item in enumerate(inner):
-                    if isinstance(item, Mapping) and _same_agent(item.get("id"), agent):
-                        own.append((item, (top_name, name, position)))
+                    path: KeyPath = (top_name, name, position)
+                    named = item.get("id") if isinstance(item, Mapping) else None
+                    if _same_agent(named, agent):
+                        own.append((item, path))
+                    elif not isinstance(named, str) and not layer.foreign:
+                        report.problem(wrong(f"{dotted(path)}.id", named, "must name an agent", file.where(path)))
             elif fold(name) == "entries" and isinstance(inner, Mapping):
                 own.extend((item, (top_name, name, key)) for key, item in inner.items() if _same_agent(key, agent))
             else:
@@ -82,12 +95,12 @@ def read_entries(file: SettingsFile, agent: str, layer: Layer, report: Report) -
             visit(item, path, ("agents", "list"), True)
 
     for name, node in file.values.items():
-        if layer.foreign and fold(name) not in openclaw.BRANCHES:
+        if layer.foreign and fold(name) not in openclaw.BRANCHES and name != "$include":
             continue
         if fold(name) == "agents" and isinstance(node, Mapping):
             agents(node, name)
         else:
-            visit(node, (name,), (fold(name),), False)
+            visit(node, (name,), steps(name), False)
     return found
 
 

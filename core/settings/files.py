@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
-MAX_BYTES = 4 << 20
+MAX_BYTES = 1 << 20
 
 _BARE = r'(?:"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[A-Za-z0-9_-]+)'
 _DOTTED = rf"{_BARE}(?:[ \t]*\.[ \t]*{_BARE})*"
 _HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]")
 _KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=")
-_STRINGS = re.compile(r'"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
+_STRINGS = re.compile(r'""".*?"""|\'\'\'.*?\'\'\'|"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 
 
 class Unreadable(Exception):
@@ -49,7 +49,7 @@ class SettingsFile:
 def read_bytes(path: Path, *, follow: bool = True) -> bytes | None:
     """The bytes of a settings file, None if there is none.
 
-    Raises Unreadable for whatever is not a regular file of at most 4 MiB, and without `follow` for a symlink.
+    Raises Unreadable for whatever is not a regular file of at most 1 MiB, and without `follow` for a symlink.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -123,31 +123,32 @@ def toml_lines(text: str) -> dict[KeyPath, int]:
     lines: dict[KeyPath, int] = {}
     positions: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    open_string = ""
+    open_string, open_brackets = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         if open_string:
             end = line.find(open_string)
             if end < 0:
                 continue
             line, open_string = line[end + 3 :], ""
-            begin = None
-        else:
-            begin = _HEADER.match(line)
-            if begin is not None:
-                table = _located(_names(begin[2]), positions, new=begin[1] == "[[")
+        elif open_brackets == 0:
+            header, key = _HEADER.match(line), _KEY.match(line)
+            if header is not None:
+                table = _located(_names(header[2]), positions, new=header[1] == "[[")
                 lines.setdefault(table, number)
-            else:
-                key = _KEY.match(line)
-                if key is not None:
-                    path = (*table, *_names(key[1]))
-                    for length in range(len(table) + 1, len(path) + 1):
-                        lines.setdefault(path[:length], number)
+                continue
+            if key is not None:
+                path = (*table, *_names(key[1]))
+                for length in range(len(table) + 1, len(path) + 1):
+                    lines.setdefault(path[:length], number)
+        bare, at = "", 0
         for token in _STRINGS.finditer(line):
+            bare += line[at : token.start()]
+            at = token.end()
             if token[0] in ('"""', "'''"):
-                close = line.find(token[0], token.end())
-                if close < 0:
-                    open_string = token[0]
-                    break
+                open_string, at = token[0], len(line)
+                break
+        bare += line[at:]
+        open_brackets += sum(map(bare.count, "[{")) - sum(map(bare.count, "]}"))
     return lines
 
 

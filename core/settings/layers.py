@@ -78,7 +78,7 @@ def load_settings(
     weigh_something(layers, report)
     values, origins = _merge(layers, report)
     if report.problems and strict:
-        raise SettingsError(report.problems)
+        raise SettingsError(list(report.problems))
     return LoadedSettings(
         settings=_build(values),
         origins=origins,

@@ -352,9 +352,11 @@ class Settings(Group):
         named = {self.provider, self.fallback}
         if self.remote.allow or named & CLOUD:
             return True
-        if "ollama" in named and not is_loopback(self.remote.base_url or self.local.ollama.base_url):
+        base_url = self.remote.base_url or ""
+        here = is_loopback(base_url)
+        if "ollama" in named and not (is_loopback(self.local.ollama.base_url) and (here or not base_url)):
             return True
-        return "openai-compatible" in named and not is_loopback(self.remote.base_url or "")
+        return "openai-compatible" in named and not here
 
     def fingerprint(self) -> str:
         """The same text for equal settings, and for these only; sha256 hex, which tells nothing of the secrets."""

@@ -32,6 +32,8 @@ NEVER = frozenset({"remote.allow", "preset", "sessions.agents", "sessions.paths"
 # Known there, without a meaning here; not worth a word.
 SILENT = frozenset({"store.path"})
 UNUSED = frozenset({("qmd", "update", "startup"), ("qmd", "update", "startupdelayms")})
+# json5 needs 3 s for this much.
+SLOW_CHARACTERS = 128 << 10
 
 _TOKEN = re.compile(
     r"""(?P<space>[\s\ufeff]+) | (?P<comment>//[^\n\r\u2028\u2029]*|/\*.*?\*/) | (?P<double>"(?:[^"\\\n]|\\.)*")
@@ -105,6 +107,8 @@ def _load(text: str) -> object:
             continue
         except RecursionError as error:
             raise Unreadable("is nested too deeply") from error
+    if len(text) > SLOW_CHARACTERS:
+        raise Unreadable("is larger than 128 KiB and neither JSON nor JSON with comments, bare keys and single quotes")
     import json5
 
     try:

@@ -48,21 +48,19 @@ class Layer:
 class Report:
     """What is wrong, and what does not count; one line each, no line twice."""
 
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    problems: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
 
     def problem(self, line: str) -> None:
-        if line not in self.problems:
-            self.problems.append(line)
+        self.problems[line] = None
 
     def warn(self, line: str) -> None:
-        if line not in self.warnings:
-            self.warnings.append(line)
+        self.warnings[line] = None
 
     def about(self, layer: Layer, line: str) -> None:
         """A wrong value: a problem in memdeck's own settings, a warning in openclaw.json."""
         if layer.foreign:
-            self.warn(f"{line}; not used")
+            self.warn(f"ignored: {line}")
         else:
             self.problem(line)
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
+from core.settings.files import Unreadable, shallow
 from core.settings.keys import Leaf, fold, nearest
 from core.settings.kinds import Says
 
@@ -174,8 +175,10 @@ def from_text(text: str, kind: Kind) -> object:
             return text
     if kind.name in ("list", "map") and stripped[:1] in ("[", "{"):
         try:
-            return json.loads(stripped)
-        except (ValueError, RecursionError):
+            loaded: object = json.loads(stripped)
+            shallow(loaded)
+            return loaded
+        except (ValueError, RecursionError, Unreadable):
             return text
     if kind.name == "list":
         return [item.strip() for item in text.split(",") if item.strip()]
