@@ -58,6 +58,7 @@ def test_the_given_workspace_wins(tmp_path: Path, cwd: Path) -> None:
     assert resolve(tmp_path, cwd, Path("~/n")) == tmp_path / "n"
     assert resolve(tmp_path, cwd, environ=environ, configured="/configured") == Path("/variable")
     assert resolve(tmp_path, cwd, configured="~/configured") == tmp_path / "configured"
+    assert resolve(tmp_path, cwd, configured="configured") == tmp_path / "configured"
 
 
 def test_then_openclaws_then_the_current_folder_if_it_has_memory(tmp_path: Path, cwd: Path) -> None:

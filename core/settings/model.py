@@ -301,7 +301,7 @@ class Settings(Group):
     preset: Literal["classic", "frugal", "private", "production"] | None = None
     """A named set of values below config.toml."""
     workspace: Text | None = None
-    """The workspace to open when none is given."""
+    """The workspace to open when none is given; a relative path begins in the home folder."""
     sources: Annotated[tuple[Source, ...], Field(min_length=1), AfterValidator(once)] = ("memory",)
     """What is indexed: "memory", "sessions"."""
     extra_paths: Texts = ()

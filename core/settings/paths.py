@@ -75,13 +75,13 @@ def resolve_workspace(
 ) -> Path | None:
     """The workspace: given, MEMDECK_WORKSPACE, `configured` (settings.workspace), ~/.openclaw/workspace, or `cwd`.
 
-    A given one is returned absolute though it may not exist (its disk may be away); ~/.openclaw/workspace counts if it
-    is a folder, `cwd` if it holds MEMORY.md, memory.md or a folder memory. None: nothing of these, ask.
-    Raises WorkspaceError for a given one that is not a folder.
+    Relative paths begin in `cwd`, a configured one in `home`. What is named is returned absolute though it may not exist
+    (its disk may be away); ~/.openclaw/workspace counts if it is a folder, `cwd` if it holds MEMORY.md, memory.md or a
+    folder memory. None: nothing of these, ask. Raises WorkspaceError for a named one that is not a folder.
     """
-    named = str(given) if given is not None else environ.get("MEMDECK_WORKSPACE") or configured
-    if named:
-        workspace = _absolute(named, cwd, home)
+    named = str(given) if given is not None else environ.get("MEMDECK_WORKSPACE")
+    if named or configured:
+        workspace = _absolute(named, cwd, home) if named else _absolute(configured or "", home, home)
         if workspace.exists() and not workspace.is_dir():
             raise WorkspaceError(
                 f"{workspace} is not a folder", remedy="give the folder that holds MEMORY.md or memory/"
