@@ -75,7 +75,7 @@ def resolve_workspace(
 ) -> Path | None:
     """The workspace: given, MEMDECK_WORKSPACE, `configured` (settings.workspace), ~/.openclaw/workspace, or `cwd`.
 
-    Relative paths begin in `cwd`, a configured one in `home`. What is named is returned absolute though it may not exist
+    Relative paths begin in `cwd`, a configured one in `home`. What is named is returned, absolute, if missing too
     (its disk may be away); ~/.openclaw/workspace counts if it is a folder, `cwd` if it holds MEMORY.md, memory.md or a
     folder memory. None: nothing of these, ask. Raises WorkspaceError for a named one that is not a folder.
     """
