@@ -1,1 +1,1 @@
-
+"""Text to vectors: the embedder protocol, the local models, and which one the settings choose."""

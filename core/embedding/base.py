@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from core.errors import BadVector, EmbeddingError
 from core.types import EmbeddingIdentity
 
-Vector = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vector: TypeAlias = npt.NDArray[np.float32]
+else:
+    Vector = object  # numpy costs as much CPU as a keyword search may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ def normalised(values: object, dims: int | None = None) -> Vector:
 
     Raises BadVector for NaN, Inf, zero, empty, a wrong length, or anything that is not a row of numbers.
     """
+    import numpy as np
+
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -86,7 +91,10 @@ def normalised(values: object, dims: int | None = None) -> Vector:
         raise BadVector(f"{vector.size} numbers where {dims} were expected")
     if not np.isfinite(vector).all():
         raise BadVector("NaN or infinity in the vector")
-    norm = float(np.linalg.norm(vector))
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(vector))
+    if np.isinf(norm):  # finite numbers whose squares are not
+        return normalised(vector / np.abs(vector).max())
     if not norm > 1e-10:
         raise BadVector("the vector is zero")
     return (vector / norm).astype(np.float32)
