@@ -207,12 +207,13 @@ def unit(vector: Vector, dims: int | None) -> Vector:
         raise BadVector(f"not a row of numbers: shape {values.shape}")
     if dims is not None and values.size != dims:
         raise BadVector(f"{values.size} numbers where {dims} were expected")
-    norm = float(np.linalg.norm(values))
-    if not np.isfinite(norm):
+    if not np.isfinite(values).all():
         raise BadVector("NaN or infinity in the vector")
-    if norm <= 1e-10:
+    largest = float(np.abs(values).max())
+    if largest <= 1e-10:
         raise BadVector("the vector is zero")
-    return (values / norm).astype(np.float32)
+    scaled = values / largest
+    return (scaled / np.linalg.norm(scaled)).astype(np.float32)
 
 
 def _arrays(rows: Sequence[tuple[Value, ...]], dims: int) -> tuple[Ids, Matrix]:
