@@ -21,6 +21,8 @@ from core.sources.reading import read_range
 from core.sources.workspace import open_readable, resolve_readable
 from core.sync.intake import Intake, MemoryIntake
 from core.sync.messages import ProgressListener
+from core.sync.watcher import Watcher
+from core.sync.watching import WatchRoot, WatchState
 from core.text.lines import LineSource
 from core.text.tokens import TokenCounter
 from core.types import (
@@ -66,6 +68,7 @@ class Memory:
         self._started_sessions: set[str] = set()
         self._on_close: list[Callable[[], None]] = []
         self._background = False
+        self._watcher: Watcher | None = None
 
     def _intakes(self) -> list[Intake]:
         values = self.settings.settings
@@ -142,9 +145,26 @@ class Memory:
     # -- keeping in step
 
     def start(self) -> None:
-        """Keep the index in step in the background: a first sync now, vectors after it."""
+        """Keep the index in step in the background: a first sync now, vectors after it, then as files change."""
         self._background = True
+        sync = self.settings.settings.sync
+        if sync.watch and self._watcher is None:
+            self._watcher = Watcher(
+                self._watch_roots, self._files_changed, self.events, debounce_ms=sync.watch_debounce_ms
+            )
+            self._watcher.start()
         self.backend.worker.request("session-start")
+
+    def _watch_roots(self) -> list[WatchRoot]:
+        return [root for intake in self._intakes() for root in intake.watch_roots()]
+
+    def _files_changed(self, paths: tuple[str, ...] | None) -> None:
+        self.backend.worker.request("watch", paths=paths)
+
+    @property
+    def watch_state(self) -> WatchState:
+        """How changes of files are noticed at the moment."""
+        return self._watcher.state if self._watcher is not None else WatchState()
 
     def sync(
         self,
@@ -178,6 +198,7 @@ class Memory:
             self.settings.settings,
             workspace=self.workspace,
             intakes=self._intakes(),
+            watch=self.watch_state,
             deep=deep,
         )
 
@@ -199,6 +220,9 @@ class Memory:
     def close(self) -> None:
         """Stop the worker after its transaction and give everything back. Idempotent."""
         self._background = False
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
         self.backend.close()
         for callback in self._on_close:
             callback()
@@ -228,7 +252,11 @@ def open_memory(
     """
     environ = os.environ if environ is None else environ
     home = Path.home() if home is None else home
-    found = resolve_workspace(workspace, environ=environ, home=home, cwd=cwd or Path.cwd())
+    configured = None
+    if workspace is None:
+        base = load_settings(workspace=None, agent=agent, environ=environ, home=home, flags=flags, strict=False)
+        configured = base.settings.workspace
+    found = resolve_workspace(workspace, environ=environ, home=home, cwd=cwd or Path.cwd(), configured=configured)
     if found is None:
         raise WorkspaceError(
             "no workspace: neither ~/.openclaw/workspace nor a MEMORY.md or memory/ in the current folder",

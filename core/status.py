@@ -20,13 +20,20 @@ from core.store.writer_lock import WriterLock
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
 from core.sync.plan import paused_words, plan_sync
+from core.sync.watching import WatchState
 from core.types import FileFailure, HealthState, Scan, SkippedPath, Source, SourceCount, Status
 
 Json = dict[str, object]
 
 
 def collect(
-    backend: BuiltinBackend, settings: Settings, *, workspace: Path, intakes: Sequence[Intake], deep: bool = False
+    backend: BuiltinBackend,
+    settings: Settings,
+    *,
+    workspace: Path,
+    intakes: Sequence[Intake],
+    watch: WatchState,
+    deep: bool = False,
 ) -> Status:
     """Everything that `memdeck status` says. Reads the index and scans the folders; writes nothing.
 
@@ -78,7 +85,7 @@ def collect(
         },
         batch={"enabled": settings.remote.batch.enabled, "failures": 0, "limit": 2},
         custom=custom,
-        watcher={"mode": "off"},
+        watcher={"mode": watch.mode, "reason": watch.reason, "folders": watch.folders},
         writer={"pid": WriterLock(backend.store).owner(), "own": state.is_writer},
         failed=facts.failed,
         skipped=(*facts.skips, *(skip for scan in scans.values() for skip in scan.skipped)),
@@ -286,6 +293,8 @@ def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
         reasons.append(f"{len(facts.refused)} chunk(s) got no vector")
     reasons.extend(str(problem) for problem in _problems(status))
     reasons.extend(facts.paused)
+    if status.watcher["mode"] == "polling":
+        reasons.append(f"files are polled: {status.watcher['reason']}")
     health: HealthState = "degraded" if reasons else "healthy"
     return replace(status, health=health, reasons=tuple(reasons))
 

@@ -55,7 +55,8 @@ class BuiltinBackend:
                 vector_extension=settings.store.vector.enabled,
                 extension_path=settings.store.vector.extension_path,
                 concurrency=settings.indexing.concurrency or (embedder.limits.concurrency if embedder else 1),
-                cache_entries=settings.cache.max_entries,
+                cache_entries=settings.cache.max_entries if settings.cache.enabled else 0,
+                interval_seconds=settings.sync.interval_minutes * 60,
             ),
             intakes,
             embedder,
@@ -77,11 +78,13 @@ class BuiltinBackend:
         The vector is waited for until the deadline; then keyword hits are the answer, with a warning.
         """
         started = time.perf_counter()
+        if request.mode == "hybrid" and not self._settings.query.hybrid.enabled:
+            request = replace(request, mode="semantic" if self._query_vectors is not None else "keyword")
         if not request.query.strip():
             return SearchResult(request.query, mode=request.mode)
         if not self.store.exists():
             return SearchResult(request.query, mode=request.mode, warning="nothing is indexed yet", catching_up=True)
-        pending, warning = self._start_vector(request, cancel)
+        pending, warning = self._start_vector(request)
         with self.readers.lease(cancel) as reader:
             if pending is not None and on_partial is not None and not pending.done() and request.mode == "hybrid":
                 first = reader.searcher.search(request, None, cancel)
@@ -91,10 +94,8 @@ class BuiltinBackend:
             embed_ms = (time.perf_counter() - started) * 1000 if vector is not None else None
         return self._dressed(result, started, warning or late, embed_ms)
 
-    def _start_vector(
-        self, request: SearchRequest, cancel: threading.Event | None
-    ) -> tuple[Future[Vector] | None, str | None]:
-        if request.mode == "keyword" or not self._settings.query.hybrid.enabled:
+    def _start_vector(self, request: SearchRequest) -> tuple[Future[Vector] | None, str | None]:
+        if request.mode == "keyword":
             return None, None
         if self._query_vectors is None:
             wanted_vectors = request.mode == "semantic" or self.selection.requested != "none"
@@ -102,7 +103,7 @@ class BuiltinBackend:
         from core.search.query import parse_query
 
         text = parse_query(request.query).semantic_text
-        return (self._query_vectors.start(text, cancel) if text else None), None
+        return (self._query_vectors.start(text) if text else None), None
 
     def _await_vector(
         self,
@@ -166,6 +167,8 @@ class BuiltinBackend:
 
     def close(self) -> None:
         self.worker.stop()
+        if self._query_vectors is not None:
+            self._query_vectors.close()
         self.readers.close()
         if self.selection.embedder is not None:
             self.selection.embedder.close()

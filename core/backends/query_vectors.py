@@ -19,9 +19,13 @@ class QueryVectors:
         self.embedder = embedder
         self._kept: OrderedDict[str, Vector] = OrderedDict()
         self._lock = threading.Lock()
+        self._closing = threading.Event()
 
-    def start(self, query: str, cancel: threading.Event | None = None) -> Future[Vector]:
-        """Begin to embed `query`; the future holds its vector or raises EmbeddingError."""
+    def start(self, query: str) -> Future[Vector]:
+        """Begin to embed `query`; the future holds its vector or raises EmbeddingError.
+
+        Whoever gives up on it just stops waiting: the vector is kept for the next time.
+        """
         future: Future[Vector] = Future()
         with self._lock:
             kept = self._kept.get(query)
@@ -30,12 +34,16 @@ class QueryVectors:
         if kept is not None:
             future.set_result(kept)
             return future
-        threading.Thread(target=self._make, args=(query, cancel, future), name="memdeck-query", daemon=True).start()
+        threading.Thread(target=self._make, args=(query, future), name="memdeck-query").start()
         return future
 
-    def _make(self, query: str, cancel: threading.Event | None, future: Future[Vector]) -> None:
+    def close(self) -> None:
+        """Cancel what is being embedded."""
+        self._closing.set()
+
+    def _make(self, query: str, future: Future[Vector]) -> None:
         try:
-            vector = self.embedder.embed_query(query, cancel)
+            vector = self.embedder.embed_query(query, self._closing)
         except EmbeddingError as error:
             future.set_exception(error)
             return

@@ -6,12 +6,16 @@ import hashlib
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Protocol
 
 from core.chunking import CHUNKING_VERSION, chunk_document, embedding_hash, embedding_text
 from core.settings.model import Settings
+from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_ignored, is_markdown, media_kind
 from core.sources.workspace import read_document, scan_paths, scan_workspace
+from core.sync.watching import WatchRoot
 from core.text.analysis import ANALYSIS_VERSION
 from core.text.tokens import TokenCounter
 from core.types import Chunk, Document, Scan, ScannedFile, Source
@@ -34,6 +38,10 @@ class Intake(Protocol):
 
     @property
     def build(self) -> str: ...
+
+    def watch_roots(self) -> list[WatchRoot]:
+        """Where changes of this source can be noticed."""
+        ...
 
     def scan(self, cancel: threading.Event | None = None) -> Scan:
         """All files of the source."""
@@ -68,6 +76,26 @@ class MemoryIntake:
     def build(self) -> str:
         return build_key("memory", self._tokens, self._overlap)
 
+    def watch_roots(self) -> list[WatchRoot]:
+        workspace = str(self._workspace.absolute())
+        roots = [
+            WatchRoot(workspace, False, MEMORY_NAMES.__contains__, _enters_none),
+            WatchRoot(f"{workspace}/{MEMORY_FOLDER}", True, is_markdown, _enters),
+        ]
+        for extra in self._extra_paths:
+            path = extra_root(extra, workspace=self._workspace, home=self._home)
+            if path is None:
+                continue
+            if is_markdown(path) and not Path(path).is_dir():
+                name = Path(path).name
+                roots.append(WatchRoot(str(Path(path).parent), False, partial(eq, name), _enters_none))
+            else:
+                roots.append(WatchRoot(path, True, self._counts, _enters))
+        return roots
+
+    def _counts(self, name: str) -> bool:
+        return is_markdown(name) or (self._multimodal is not None and media_kind(name) is not None)
+
     def scan(self, cancel: threading.Event | None = None) -> Scan:
         return scan_workspace(
             self._workspace, self._extra_paths, home=self._home, multimodal=self._multimodal, cancel=cancel
@@ -83,6 +111,14 @@ class MemoryIntake:
         chunks = chunk_document(document.text, tokens=self._tokens, overlap=self._overlap, counter=self._counter)
         hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
         return Prepared(document, tuple(chunks), hashes)
+
+
+def _enters(name: str) -> bool:
+    return not is_ignored(name)
+
+
+def _enters_none(name: str) -> bool:
+    return False
 
 
 def build_key(source: Source, tokens: int, overlap: int, *extra: str) -> str:

@@ -10,13 +10,17 @@ from core.types import Progress, Scan, Source, SyncReport
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the worker is built from: `concurrency` embedding requests at once, `cache_entries` vectors kept unused."""
+    """What the worker is built from: `concurrency` embedding requests at once, `cache_entries` vectors kept unused.
+
+    `interval_seconds` between syncs by the clock; 0 is off.
+    """
 
     store: Path
     vector_extension: bool = True
     extension_path: str | None = None
     concurrency: int = 1
     cache_entries: int = 50_000
+    interval_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class WriterRole:
         self._current: Flight | None = None
         self._awaiting: list[_AwaitingVectors] = []
         self._last_poll = 0.0
+        self._last_full = time.monotonic()
         self.scans: dict[Source, Scan] = {}
         self.last_report: SyncReport | None = None
         self.progress: Progress | None = None
@@ -102,6 +103,7 @@ class WriterRole:
     def step(self) -> None:
         """One short piece of work: a step of a sync, then the embedding pool. Raises StoreError."""
         self._take_requests()
+        self._ask_by_the_clock()
         outer = self._current
         if outer is not None and not outer.is_targeted and self._flights.has_targeted:
             self._run_targeted(outer)
@@ -112,6 +114,13 @@ class WriterRole:
         if self.feed is not None:
             self.feed.pump()
         self._settle()
+
+    def _ask_by_the_clock(self) -> None:
+        interval = self._options.interval_seconds
+        now = time.monotonic()
+        if interval > 0 and now - self._last_full > interval and not self.is_busy:
+            self._last_full = now
+            self._flights.add(SyncRequested("interval"), None)
 
     def _take_requests(self) -> None:
         """Syncs that other processes ask for."""
