@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import string
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _PARAGRAPH_FILL = 0.7
 """A full chunk ends at the last paragraph end beyond this share of its budget."""
 _TITLE_CHARACTERS = 200
 
+_SIGNS = string.punctuation + " \t"
 _MARKS = frozenset("#`~=-*+0123456789")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
@@ -136,22 +138,32 @@ class _Layout:
     def text_of(self, first_line: int, last_line: int) -> str:
         return self.text[self._offsets[first_line] : self._offsets[last_line] + len(self.lines[last_line])]
 
-    def bare(self, block: int) -> int:
-        """Tokens of a block's line without its line end."""
-        return self._counter.count(self.lines[self.blocks[block]])
-
     def pieces(self, block: int, tokens: int) -> list[str]:
         return self._counter.split(self.lines[self.blocks[block]], tokens)
 
     def fits(self, first: int, last: int, tokens: int) -> bool:
         """Whether the text of blocks first..last is within a budget."""
-        inner = self.before[last] - self.before[first]
         if not self._exact:
             return self._counter.count(self.text_of(self.blocks[first], self.blocks[last])) <= tokens
-        # A letter at the end of a line makes no token with the line end, so the line alone is cheaper.
-        if self.before[last + 1] - self.before[first] <= tokens and self.lines[self.blocks[last]][-1].isalpha():
-            return True
-        return inner < tokens and inner + self.bare(last) <= tokens
+        cost = self.before[last + 1] - self.before[first]
+        line = self.lines[self.blocks[last]]
+        stem = line.rstrip(_SIGNS)
+        if stem and stem[-1].isalnum():
+            # Only these signs can share a token with the line end: bounds that spare most of the counting.
+            signs = len(line) - len(stem)
+            blanks = self._blanks_after(last)
+            if cost - min(blanks, 1) + signs <= tokens:
+                return True
+            if cost - signs - blanks > tokens:
+                return False
+        inner = self.before[last] - self.before[first]
+        return inner < tokens and inner + self._counter.count(line) <= tokens
+
+    def _blanks_after(self, block: int) -> int:
+        """Characters from the end of a block's line to the next block, or to the end of the text."""
+        line = self.blocks[block]
+        end = self._offsets[self.blocks[block + 1]] if block + 1 < len(self.blocks) else len(self.text)
+        return end - self._offsets[line] - len(self.lines[line])
 
     def is_long(self, block: int, tokens: int) -> bool:
         cost = self.before[block + 1] - self.before[block]
@@ -231,11 +243,10 @@ def _front_matter_end(lines: Sequence[str]) -> int:
 def _headings(lines: Sequence[str], front: int) -> Iterator[tuple[int, tuple[int, str]]]:
     """Line (0-based), level and title of each heading outside of fences."""
     fence = ""
-    for number in range(front, len(lines)):
-        line = lines[number]
-        mark = line.lstrip(" \t")[:1]
-        if mark not in _MARKS:
+    for number, mark in enumerate([line.lstrip(" \t")[:1] for line in lines]):
+        if mark not in _MARKS or number < front:
             continue
+        line = lines[number]
         if fence:
             closing = line.strip(" \t")
             if closing.startswith(fence) and not closing.strip(fence[0]):

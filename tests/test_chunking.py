@@ -47,6 +47,8 @@ def ranges(chunks: list[Chunk]) -> list[tuple[int, int]]:
 @given(TEXT, BUDGET, st.integers(0, 140))
 @example("a)\n\r b\n\r c\n" * 9, 8, 4)
 @example("x\n" + "\n" * 500 + "y", 8, 7)
+@example("\x85<|endoftext|>=\x0ca", 10, 0)
+@example("word word)\nword word)", 6, 0)
 def test_no_chunk_exceeds_its_budget(text: str, tokens: int, overlap: int) -> None:
     for chunk in chunked(text, tokens, overlap):
         assert COUNTER.count(chunk.text) <= tokens
