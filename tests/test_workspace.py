@@ -370,7 +370,7 @@ def test_the_day_in_the_name_dates_a_document(path: str, day: tuple[int, int, in
 
 @pytest.mark.serial
 def test_scanning_costs_no_more_than_listing_and_stat(workspace: Path) -> None:
-    for number in range(3000):
+    for number in range(1000):
         write(workspace / "memory" / str(number % 30) / f"{number}.md")
 
     def bare() -> None:
