@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from core.search.terms import Terms
+if TYPE_CHECKING:
+    from core.search.terms import Terms
+
 
 SATURATION = 1.2
 LENGTH_SHARE = 0.75

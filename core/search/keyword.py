@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import apsw
 
-from core.search.rows import id_array
 from core.search.terms import Term
+from core.store.database import id_array
 
 HEAD_WEIGHT, BODY_WEIGHT = 2.0, 1.0
 ROW_BUDGET = 30_000

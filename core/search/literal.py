@@ -10,9 +10,11 @@ import apsw
 from core.search.evidence import rarity
 from core.search.keyword import quoted
 from core.search.query import Query
-from core.search.rows import Rows, id_array
+from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
+from core.store.database import id_array
 from core.text.analysis import fold, joins_words, spell, split_scripts, words
+from core.text.stopwords import stop_words
 
 MOST_CANDIDATES = 400
 """Chunks whose text is read to verify one literal; a literal in more is none that tells chunks apart."""
@@ -68,16 +70,19 @@ class Literals:
         Unless `whole_words`, matches inside longer words count where there is none at the borders of words.
         """
         needle = fold(text)
-        if not needle:
-            return []
         candidates = self._by_words(needle, most)
         if candidates is not None and len(candidates) <= most:
             found = self._verified(candidates, needle, at_borders=True)
             if found or whole_words or len(words(needle)) > LONGEST_PART:
                 return found
-        parts = self._by_trigrams(needle, most)
-        if parts is None or len(parts) > most:
-            return None if candidates is None or len(candidates) > most else []
+        if len(needle) > 2:
+            parts = self._by_trigrams(needle, most)
+        elif needle and not all(map(joins_words, needle)):
+            parts = self._by_scan(needle, most)
+        else:
+            return None if candidates else []
+        if len(parts) > most:
+            return None
         found = self._verified(parts, needle, at_borders=True)
         return found if found or whole_words else self._verified(parts, needle, at_borders=False)
 
@@ -102,27 +107,39 @@ class Literals:
         spelled = words(spell(needle))
         if not spelled:
             return None
-        counts = [
-            min(map(self._vocabulary.frequency, tokens), default=0) for tokens in map(self._vocabulary.tokens, spelled)
-        ]
-        if 0 in counts:
+        stopped = stop_words(spelled) if len(spelled) > WINDOW else frozenset()
+        counts = {
+            position: self._vocabulary.word_frequency(word)
+            for position, word in enumerate(spelled)
+            if word not in stopped
+        }
+        rarest = min(counts, key=counts.__getitem__, default=0)
+        if counts and counts[rarest] == 0:
             return []
-        rarest = min(range(len(counts)), key=counts.__getitem__)
         start = max(0, min(rarest - WINDOW // 2, len(spelled) - WINDOW))
         return self._search("chunks_fts", "body : " + quoted(" ".join(spelled[start : start + WINDOW])), most)
 
-    def _by_trigrams(self, needle: str, most: int) -> list[int] | None:
-        """Chunks that hold all the needle's trigrams; None when it has none."""
+    def _by_trigrams(self, needle: str, most: int) -> list[int]:
+        """Chunks that hold the needle's trigrams, enough of them to tell."""
         trigrams = list(dict.fromkeys(needle[start : start + 3] for start in range(len(needle) - 2)))
-        if not trigrams:
-            return None
         step = -(-len(trigrams) // MOST_TRIGRAMS)
         return self._search("chunks_trigram", " AND ".join(map(quoted, trigrams[::step])), most)
 
+    def _by_scan(self, needle: str, most: int) -> list[int]:
+        """Chunks that hold one or two characters with a sign among them, which no index knows; reads every text."""
+        scope = "" if self._allowed is None else "AND id IN (SELECT value FROM carray(?3))"
+        values: list[object] = [needle, most + 1]
+        if self._allowed is not None:
+            values.append(id_array(self._allowed))
+        found = self._connection.execute(f"SELECT id FROM chunks WHERE instr(lower(text), ?1) {scope} LIMIT ?2", values)
+        return [int(chunk_id) for (chunk_id,) in found]
+
     def of_query(self, query: Query) -> list[int]:
         """The chunks that hold the whole query as it stands, at most 50: the literal hits."""
-        asked = query.phrases[0] if query.only_phrases and len(query.phrases) == 1 else query.text
-        for text in dict.fromkeys((asked, asked.strip(_SENTENCE_END))):
+        if query.only_phrases:
+            found = self.with_phrases(query.phrases)
+            return found if found is not None and len(found) <= MOST_LITERALS else []
+        for text in dict.fromkeys((query.text, query.text.strip(_SENTENCE_END))):
             found = self.chunks_with(text, whole_words=False)
             if found:
                 return found if len(found) <= MOST_LITERALS else []

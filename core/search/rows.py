@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
 import apsw
 
+from core.store.database import id_array
 from core.text.analysis import fold
 from core.types import Source
 
@@ -49,11 +49,6 @@ class ChunkRow:
     @property
     def line_map(self) -> tuple[int, ...]:
         return tuple(int(line) for line in json.loads(self.line_map_json)) if self.line_map_json else ()
-
-
-def id_array(ids: Iterable[int]) -> object:
-    """Ids as a value for `SELECT value FROM carray(?)`; no ids find nothing."""
-    return apsw.carray(array("q", ids) or array("q", [-1]), flags=apsw.SQLITE_CARRAY_INT64)
 
 
 class Rows:

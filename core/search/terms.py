@@ -9,12 +9,16 @@ from itertools import pairwise
 
 import apsw
 
+from core.search.evidence import rarity
 from core.store.schema import KEYWORD_TOKENIZER
 from core.text.analysis import Script, fold, split_scripts, words
 from core.text.stopwords import stop_words
 
 COMMON_SHARE = 0.25
 """A word that more than this share of the chunks hold tells nothing about any of them."""
+COMMON_WORTH = 0.05
+TINY_INDEX = 50
+"""Below so many chunks statistics mean nothing."""
 MAX_TERMS = 64
 """Words of a query that are looked up; of a pasted page the first ones."""
 
@@ -44,6 +48,11 @@ class Terms:
     chunks: int
 
     @property
+    def worth(self) -> dict[str, float]:
+        """How much each word that is asked tells: its rarity, and a little for being there."""
+        return {term.word: rarity(term.frequency, self.chunks) + COMMON_WORTH for term in self.asked}
+
+    @property
     def neighbours(self) -> Iterator[tuple[Term, Term]]:
         """Pairs of words that stand side by side in the query, not both stop words."""
         for first, second in pairwise(self.all):
@@ -51,11 +60,10 @@ class Terms:
                 yield first, second
 
 
-class Vocabulary:
-    """The keyword index's own tokenizer and its counts, over one connection."""
+class Tokenizer:
+    """The keyword index's own tokenizer, kept for the life of a connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
         name, *arguments = shlex.split(KEYWORD_TOKENIZER)
         self._tokenizer = connection.fts5_tokenizer(name, arguments)
 
@@ -64,35 +72,45 @@ class Vocabulary:
         found = self._tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
         return tuple(str(colocated[0]) for colocated in found)
 
+
+class Vocabulary:
+    """What the index knows of words, counted at most once; for one search, inside its read transaction."""
+
+    def __init__(self, connection: apsw.Connection, tokenizer: Tokenizer) -> None:
+        self._connection = connection
+        self._tokenizer = tokenizer
+        self._counts: dict[str, int] = {}
+
     def frequency(self, token: str) -> int:
         """How many chunks hold `token`."""
-        row = self._connection.execute("SELECT doc FROM chunks_fts_vocab WHERE term = ?", (token,)).fetchone()
-        return int(row[0]) if row else 0
+        known = self._counts.get(token)
+        if known is None:
+            row = self._connection.execute("SELECT doc FROM chunks_fts_vocab WHERE term = ?", (token,)).fetchone()
+            known = self._counts[token] = int(row[0]) if row else 0
+        return known
 
-    def chunk_count(self) -> int:
-        """How many chunks are indexed."""
-        return sum(int(count) for (count,) in self._connection.execute("SELECT sum(chunks) FROM files") if count)
+    def word_frequency(self, word: str) -> int:
+        """How many chunks hold the rarest token of `word`; 0 for signs alone."""
+        return min(map(self.frequency, self._tokenizer.tokens(word)), default=0)
 
     def terms(self, text: str, *, chunks: int) -> Terms:
-        """The terms of a query's text. Stop words are not counted; they and common words are asked only if alone."""
-        pieces = list(_pieces(fold(text)))[:MAX_TERMS]
+        """The terms of a query's text. Stop words, and words of a quarter of a large index, are asked only if alone."""
+        folded = fold(text)
+        pieces = list(_pieces(folded))[:MAX_TERMS]
         stopped = stop_words(word for word, script in pieces if script == "word")
-        counts: dict[str, int] = {}
+        if all(word in stopped for word, _ in pieces):
+            stopped = frozenset()
         terms = []
         for word, script in pieces:
-            tokens = self.tokens(word)
-            if not tokens:
-                continue
-            stop = word in stopped
-            if not stop:
-                for token in tokens:
-                    if token not in counts:
-                        counts[token] = self.frequency(token)
-            terms.append(Term(word, script, tokens, 0 if stop else min(counts[t] for t in tokens), stop))
-        once = list({term.tokens: term for term in reversed(terms)}.values())[::-1]
-        meaningful = [term for term in once if not term.stop]
-        asked = [term for term in meaningful if term.frequency <= chunks * COMMON_SHARE] or meaningful or once
-        runs = tuple(dict.fromkeys(run for run, script in split_scripts(fold(text)) if script == "unspaced"))
+            tokens = self._tokenizer.tokens(word)
+            if tokens:
+                stop = word in stopped
+                terms.append(Term(word, script, tokens, 0 if stop else self.word_frequency(word), stop))
+        once = {term.tokens: term for term in reversed(terms) if not term.stop}
+        meaningful = list(once.values())[::-1]
+        most = chunks * COMMON_SHARE if chunks >= TINY_INDEX else chunks
+        asked = [term for term in meaningful if term.frequency <= most] or meaningful
+        runs = tuple(dict.fromkeys(run for run, script in split_scripts(folded) if script == "unspaced"))
         return Terms(tuple(terms), tuple(asked), runs, chunks)
 
 

@@ -1,0 +1,93 @@
+"""Which chunks a search may find: its filters, resolved before anything is retrieved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from fnmatch import fnmatchcase
+from typing import cast
+
+import apsw
+
+from core.search.query import Filters
+from core.store.database import id_array
+from core.text.analysis import fold
+from core.types import Source
+
+_MILLISECONDS = 1_000_000
+
+
+def day_start_ms(day: date) -> int:
+    """Epoch milliseconds of a local day's first moment."""
+    try:
+        return int(datetime.combine(day, time.min).timestamp() * 1000)
+    except (OverflowError, ValueError, OSError):
+        return int((datetime.combine(day, time.min) - datetime(1970, 1, 1)).total_seconds() * 1000)
+
+
+def allowed_chunks(
+    connection: apsw.Connection, filters: Filters, sources: Sequence[Source] | None = None
+) -> list[int] | None:
+    """Ids of the chunks that pass the filters and are of one of `sources`, ascending; None when all do.
+
+    A chunk is dated by what it says, else by its document's name, else by its file's last change.
+    """
+    wanted = frozenset(sources if sources is not None else ("memory", "sessions"))
+    if filters.sources:
+        wanted &= frozenset(filters.sources)
+    if not filters and wanted >= {"memory", "sessions"}:
+        return None
+    rows = cast(
+        "list[tuple[int, str, str, str | None, int | None, int]]",
+        connection.execute("SELECT id, source, path, dialect, date_ms, mtime_ns FROM files").fetchall(),
+    )
+    passing: dict[int, int] = {}
+    for file_id, source, path, dialect, date_ms, mtime_ns in rows:
+        if source not in wanted or (filters.dialects and (dialect or "").lower() not in filters.dialects):
+            continue
+        if not filters.paths or _on_path(path, filters.paths):
+            passing[file_id] = mtime_ns // _MILLISECONDS if date_ms is None else date_ms
+    if filters.after is None and filters.before is None:
+        if len(passing) == len(rows):
+            return None
+        return _ids(
+            connection, "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM carray(?)) ORDER BY id", passing
+        )
+    first = day_start_ms(filters.after) if filters.after is not None else None
+    end = day_start_ms(filters.before) if filters.before is not None else None
+    found = connection.execute(
+        "SELECT id, file_id, observed_ms FROM chunks WHERE file_id IN (SELECT value FROM carray(?)) ORDER BY id",
+        (id_array(passing),),
+    )
+    allowed = []
+    for chunk_id, file_id, observed_ms in found:
+        moment = observed_ms if observed_ms is not None else passing[file_id]
+        if (first is None or moment >= first) and (end is None or moment < end):
+            allowed.append(int(chunk_id))
+    return allowed
+
+
+def _ids(connection: apsw.Connection, sql: str, file_ids: Sequence[int] | dict[int, int]) -> list[int]:
+    return [int(chunk_id) for (chunk_id,) in connection.execute(sql, (id_array(file_ids),))]
+
+
+def chunks_of_source(connection: apsw.Connection, source: Source) -> list[int]:
+    """Ids of the chunks of one source, ascending."""
+    return [
+        int(chunk_id)
+        for (chunk_id,) in connection.execute(
+            "SELECT chunks.id FROM files JOIN chunks ON chunks.file_id = files.id WHERE source = ? ORDER BY 1",
+            (source,),
+        )
+    ]
+
+
+def _on_path(path: str, wanted: Sequence[str]) -> bool:
+    folded = fold(path)
+    for pattern in wanted:
+        if "*" in pattern or "?" in pattern:
+            if fnmatchcase(folded, pattern) or fnmatchcase(folded, f"*/{pattern}"):
+                return True
+        elif pattern in folded:
+            return True
+    return False

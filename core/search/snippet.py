@@ -1,0 +1,169 @@
+"""Where in a hit the answer stands: its best line, and the text around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.search.literal import places
+from core.search.query import Query
+from core.search.terms import COMMON_WORTH, Term, Terms
+from core.text.analysis import fold, joins_words
+
+SNIPPET_CHARACTERS = 700
+LITERAL_WORTH = 1000.0
+PAIR_WORTH = 0.5
+PART_WORTH = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The best place in a chunk's text: its line (0-based), where it begins within it, and the words found in all.
+
+    `line` is 0 and `start` 0 where no word of the query stands.
+    """
+
+    line: int
+    start: int
+    matched: tuple[str, ...]
+    found: bool
+
+
+def find_match(text: str, query: Query, terms: Terms) -> Match:
+    """The line of `text` that holds the whole query, or a phrase of it, or the most and the rarest of its words."""
+    lines = text.split("\n")
+    folded = [fold(line) for line in lines]
+    literal = _literal_line(folded, query)
+    worth = terms.worth
+    needles = {term.word: _needles(term) for term in terms.asked}
+    matched: dict[str, None] = {}
+    best, best_score, best_start = 0, 0.0, 0
+    for number, line in enumerate(folded):
+        score, first = (LITERAL_WORTH, literal[1]) if literal is not None and literal[0] == number else (0.0, None)
+        rarest = 0.0
+        for word, (needle, stem) in needles.items():
+            at = _place(line, needle, stem)
+            if at is None:
+                continue
+            position, whole = at
+            gain = worth[word] * (1.0 if whole else PART_WORTH)
+            score += gain
+            if whole:
+                matched.setdefault(word)
+            if (literal is None or literal[0] != number) and gain > rarest:
+                rarest, first = gain, position
+        if score:
+            score += sum(
+                PAIR_WORTH * min(worth.get(a.word, COMMON_WORTH), worth.get(b.word, COMMON_WORTH))
+                for a, b in terms.neighbours
+                if f"{a.word} {b.word}" in line
+            )
+        if score > best_score:
+            best, best_score, best_start = number, score, first or 0
+    words = tuple(term.word for term in terms.asked if term.word in matched)
+    return Match(best, original_position(lines[best], best_start), words, best_score > 0.0)
+
+
+def _needles(term: Term) -> tuple[str, str | None]:
+    stem = term.tokens[0] if len(term.tokens) == 1 and term.script == "word" else None
+    return term.word, stem if stem != term.word else None
+
+
+def _place(line: str, word: str, stem: str | None) -> tuple[int, bool] | None:
+    """Where a word, or its stem at the beginning of a word, stands in a folded line, and whether as a word."""
+    at = next(places(line, word, at_borders=True), None)
+    if at is not None:
+        return at, True
+    if stem is not None:
+        position = line.find(stem)
+        while position >= 0:
+            if position == 0 or not joins_words(line[position - 1]):
+                return position, True
+            position = line.find(stem, position + 1)
+    position = line.find(word) if len(word) > 2 else -1
+    return (position, False) if position >= 0 else None
+
+
+def _literal_line(folded: Sequence[str], query: Query) -> tuple[int, int] | None:
+    """Line and position of the whole query or of its longest phrase; one that spans lines counts where it begins."""
+    wanted = sorted((fold(phrase) for phrase in query.phrases), key=len, reverse=True)
+    needles = [query.folded, query.folded.strip(" .?!,;:…"), *wanted]
+    joined = " ".join(folded)
+    for needle in needles:
+        at = next(places(joined, needle, at_borders=True), joined.find(needle)) if needle else -1
+        if at < 0:
+            continue
+        for number, line in enumerate(folded):
+            if at <= len(line):
+                if at == len(line) and number + 1 < len(folded) and line:
+                    at -= len(line) + 1
+                    continue
+                return number, max(at, 0)
+            at -= len(line) + 1
+    return None
+
+
+def original_position(line: str, folded_position: int) -> int:
+    """Where in a line the character stands that folding moved to `folded_position`."""
+    if line.isascii() and "  " not in line and not line[:1].isspace() and line.isprintable():
+        return min(folded_position, len(line))
+    low, high = 0, len(line)
+    while low < high:
+        middle = (low + high) // 2
+        if len(fold(line[:middle])) < folded_position:
+            low = middle + 1
+        else:
+            high = middle
+    while low < len(line) and line[low].isspace():
+        low += 1
+    return low
+
+
+_BREAK = re.compile(r"\s")
+
+
+def snippet(text: str, match: Match, *, limit: int = SNIPPET_CHARACTERS) -> str:
+    """Up to `limit` characters of `text` around the match: whole lines where they fit, cut between words where not."""
+    if len(text) <= limit:
+        return text.strip("\n")
+    lines = text.split("\n")
+    if len(lines[match.line]) > limit:
+        return _cut(lines[match.line], match.start, limit)
+    first = last = match.line
+    size = len(lines[match.line])
+    while True:
+        grown = False
+        if last + 1 < len(lines) and size + 1 + len(lines[last + 1]) <= limit:
+            last += 1
+            size += 1 + len(lines[last])
+            grown = True
+        if (
+            first > 0
+            and size + 1 + len(lines[first - 1]) <= limit
+            and (match.line - first <= last - match.line or not grown)
+        ):
+            first -= 1
+            size += 1 + len(lines[first])
+            grown = True
+        if not grown:
+            break
+    shown = "\n".join(lines[first : last + 1]).strip("\n")
+    if len(shown) < limit // 2 and len(text) > limit:
+        start = sum(len(line) + 1 for line in lines[: match.line]) + match.start
+        return _cut(text, start, limit)
+    return shown
+
+
+def _cut(text: str, position: int, limit: int) -> str:
+    """`limit` characters around a position, a third of them before it, ending between words where one ends near."""
+    start = max(0, min(position - limit // 3, len(text) - limit))
+    end = min(len(text), start + limit)
+    if start > 0:
+        gap = _BREAK.search(text, start, min(position, start + 40))
+        start = gap.end() if gap else start
+    if end < len(text):
+        gap_at = max(text.rfind(" ", end - 40, end), text.rfind("\n", end - 40, end))
+        if gap_at > position:
+            end = gap_at
+    return text[start:end].strip("\n")
