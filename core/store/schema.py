@@ -116,7 +116,8 @@ CREATE TABLE IF NOT EXISTS changes (
     op TEXT NOT NULL CHECK (op IN ('vector', 'delete', 'reset'))
 ) STRICT;
 
--- n, Σv and Σvvᵀ of the vectors of one identity: mean and deviation of a query's cosines without a scan.
+-- n, Σv and Σvvᵀ of the vectors of one identity, beyond 10,000 of an even sample: mean and deviation of a query's
+-- cosines without a scan.
 CREATE TABLE IF NOT EXISTS vector_stats (
     identity_id INTEGER PRIMARY KEY,
     seq INTEGER NOT NULL,            -- changes.seq up to which they count

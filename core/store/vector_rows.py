@@ -10,7 +10,7 @@ from core.store.schema import vector_table
 CHANGES_KEPT = 100_000
 _STALE = "vec0_stale"
 JOINED_VECTORS = (
-    "SELECT chunks.id, embedding_cache.vector FROM chunks JOIN embedding_cache "
+    "SELECT chunks.id, embedding_cache.vector FROM chunks CROSS JOIN embedding_cache "
     "ON embedding_cache.identity_id = ? AND embedding_cache.hash = chunks.embed_hash"
 )
 

@@ -29,11 +29,12 @@ FEW = 1000
 """Up to so many allowed chunks, reading their vectors costs less than asking vec0."""
 BATCH = 4096
 COVARIANCE_DIMS = 1024
+SAMPLE = 10_000
 _DRIFT = 0.01
 
 
 class VectorStats(NamedTuple):
-    """Mean and covariance of all vectors, and `n`, how many they are.
+    """Mean and covariance of the vectors, and `n`, of how many they were computed.
 
     For a query q the mean of all cosines is q·mean and their variance qᵀ·covariance·q. The covariance is None above
     1024 dims.
@@ -130,16 +131,22 @@ class Vectors:
     def count(self) -> int:
         """How many chunks have a vector."""
         return self._database.count(
-            f"SELECT count(*) FROM ({JOINED_VECTORS} AND embedding_cache.dims = ?)", self._key()
+            "SELECT count(*) FROM chunks CROSS JOIN embedding_cache "
+            "ON embedding_cache.identity_id = ? AND embedding_cache.hash = chunks.embed_hash",
+            (self.row.id,),
         )
 
-    def scan(self, batch: int = BATCH) -> Iterator[tuple[Ids, Matrix]]:
-        """All vectors in batches, ids int64[n] and rows float32[n, dims], in no order. Raises StoreError."""
+    def scan(self, every: int = 1) -> Iterator[tuple[Ids, Matrix]]:
+        """All vectors, or one in `every`, in batches: ids int64[n], rows float32[n, dims], in no order.
+
+        Raises StoreError.
+        """
         if self.dims is None:
             return
+        sql = f"{JOINED_VECTORS} AND embedding_cache.dims = ? WHERE chunks.id % ? = 0"
         with translated(self._database.path, self._database.connection):
-            cursor = self._database.connection.execute(f"{JOINED_VECTORS} AND embedding_cache.dims = ?", self._key())
-            while rows := list(islice(cursor, batch)):
+            cursor = self._database.connection.execute(sql, (*self._key(), every))
+            while rows := list(islice(cursor, BATCH)):
                 yield _arrays(rows, self.dims)
 
     def stats(self) -> VectorStats | None:
@@ -157,7 +164,8 @@ class Vectors:
     def refresh_stats(self, *, force: bool = False) -> bool:
         """Compute mean and covariance anew if more than a hundredth of the vectors changed; whether it did.
 
-        In the caller's transaction. Costs a scan and, up to 1024 dims, n·dims² multiplications.
+        Beyond 10,000 vectors an even sample of about so many is taken, whose deviations are right within a hundredth.
+        In the caller's transaction.
         """
         if self.dims is None:
             return False
@@ -169,7 +177,7 @@ class Vectors:
         count = 0
         total = np.zeros(self.dims, np.float64)
         outer = np.zeros((self.dims, self.dims), np.float64) if self.dims <= COVARIANCE_DIMS else None
-        for keys, matrix in self.scan():
+        for keys, matrix in self.scan(every=max(1, self.count() // SAMPLE)):
             count += len(keys)
             total += matrix.sum(axis=0, dtype=np.float64)
             if outer is not None:
