@@ -59,7 +59,7 @@ def select_embedder(
     cache_dir: Path,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Selection:
-    """Choose and build the embedder; cheap, since nothing is loaded before its first use. Raises nothing of a provider."""
+    """Choose and build the embedder; cheap, since nothing is loaded before its first use. No provider raises here."""
     requested = settings.provider
     surroundings = Surroundings(environ, cache_dir, on_progress)
     name = "local" if requested == "auto" else requested

@@ -80,14 +80,16 @@ def vectors_of(
     """Run each group of indexes and give every index its vector, or the error that belongs to it alone.
 
     `run` returns one row for each index; a group that fails is run again row by row. Raises EmbeddingError when
-    cancelled or closed.
+    cancelled or closed, and when the model failed for each of several texts.
     """
+    failures: list[EmbeddingError] = []
 
     def outcomes(group: list[int]) -> Iterator[tuple[int, Vector | EmbeddingError]]:
         try:
             rows = run(group)
         except EmbeddingError as error:
             if len(group) == 1:
+                failures.append(error)
                 yield group[0], error
                 return
             for index in group:
@@ -101,6 +103,8 @@ def vectors_of(
                 yield index, error
 
     made = dict(pair for pairs in threads.map(lambda group: list(outcomes(group)), groups, cancel) for pair in pairs)
+    if len(failures) == len(made) > 1:
+        raise failures[0]
     return [made[index] for index in range(len(made))]
 
 
