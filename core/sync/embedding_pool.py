@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,9 +19,7 @@ class EmbeddingPool:
         self._embedder = embedder
         self._deliver = deliver
         self._cancel = threading.Event()
-        self._executor = ThreadPoolExecutor(
-            max_workers=concurrency, thread_name_prefix="memdeck-embed", initializer=_yield_to_people
-        )
+        self._executor = ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="memdeck-embed")
         self.concurrency = concurrency
         self.running = 0
         """Requests that are with the pool; counted on the worker's thread only."""
@@ -54,12 +51,3 @@ class EmbeddingPool:
         """Cancel what runs and what waits; threads end when the request in hand sees its cancel flag."""
         self._cancel.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _yield_to_people() -> None:
-    """Lower this thread's priority where threads have their own (Linux), so that typing stays fluid."""
-    if hasattr(os, "setpriority"):
-        try:
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-        except OSError:
-            return
