@@ -14,10 +14,11 @@ from core.backends.base import PartialListener
 from core.backends.builtin import BuiltinBackend
 from core.doctor import examine
 from core.embedding.select import select_embedder
-from core.errors import NotAllowed, Undecodable, WorkspaceError
+from core.errors import NotAllowed, StoreMissing, Undecodable, WorkspaceError
 from core.events import EventBus
 from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir
 from core.sources.reading import read_range
+from core.sources.rules import media_kind
 from core.sources.workspace import open_readable, resolve_readable
 from core.sync.intake import Intake, MemoryIntake
 from core.sync.messages import ProgressListener
@@ -112,10 +113,7 @@ class Memory:
             if value is not None and value < 1:
                 return GetResult(path, "not_allowed", error=f"{name} counts from 1; got {value}")
         try:
-            descriptor = open_readable(
-                path, workspace=self.workspace, extra_paths=self.settings.settings.extra_paths, home=self._home
-            )
-            with LineSource.from_descriptor(descriptor) as source:
+            with self.lines(path) as source:
                 return replace(read_range(source, from_line, lines), path=path)
         except NotAllowed as error:
             return GetResult(path, "not_allowed", error=str(error))
@@ -130,17 +128,33 @@ class Memory:
 
     def absolute(self, path: str) -> Path:
         """Where a document's path lies on disk. Raises NotAllowed."""
+        values = self.settings.settings
         return resolve_readable(
-            path, workspace=self.workspace, extra_paths=self.settings.settings.extra_paths, home=self._home
+            path,
+            workspace=self.workspace,
+            extra_paths=values.extra_paths,
+            home=self._home,
+            multimodal=values.multimodal if values.multimodal.enabled else None,
         )
 
     def lines(self, path: str) -> LineSource:
-        """The document's lines, for a viewer. Raises NotAllowed, OSError, Undecodable."""
-        return LineSource.from_descriptor(
-            open_readable(
-                path, workspace=self.workspace, extra_paths=self.settings.settings.extra_paths, home=self._home
-            )
+        """The document's lines, for a viewer; of an image or a recording one line that names it.
+
+        Raises NotAllowed, OSError, Undecodable.
+        """
+        values = self.settings.settings
+        descriptor = open_readable(
+            path,
+            workspace=self.workspace,
+            extra_paths=values.extra_paths,
+            home=self._home,
+            multimodal=values.multimodal if values.multimodal.enabled else None,
         )
+        kind = media_kind(path)
+        if kind is not None:
+            os.close(descriptor)
+            return LineSource.from_text(f"{kind.capitalize()} file: {path}\n")
+        return LineSource.from_descriptor(descriptor, self.absolute(path))
 
     # -- keeping in step
 
@@ -208,10 +222,11 @@ class Memory:
 
     def documents(self) -> tuple[IndexedDocument, ...]:
         """All indexed documents, by path."""
-        if not self.store_path.exists():
+        try:
+            with self.backend.readers.lease() as reader:
+                return tuple(reader.documents.list())
+        except StoreMissing:
             return ()
-        with self.backend.readers.lease() as reader:
-            return tuple(reader.documents.list())
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Have `callback` called once when this memory is closed."""

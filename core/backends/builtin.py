@@ -11,12 +11,15 @@ from pathlib import Path
 
 from core.backends.base import PartialListener
 from core.backends.query_vectors import QueryVectors
-from core.backends.readers import ReaderPool
+from core.backends.readers import Reader, ReaderPool
 from core.embedding.base import Vector
 from core.embedding.select import Selection
-from core.errors import EmbeddingError, SearchCancelled, SyncCancelled
+from core.errors import EmbeddingError, SearchCancelled, StoreMissing, SyncCancelled
 from core.events import EventBus
+from core.search.query import parse_query
 from core.settings.model import Settings
+from core.store.embedding_cache import EmbeddingCache
+from core.store.identity import Identities
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
 from core.sync.messages import ProgressListener, Ticket
@@ -82,26 +85,40 @@ class BuiltinBackend:
             request = replace(request, mode="semantic" if self._query_vectors is not None else "keyword")
         if not request.query.strip():
             return SearchResult(request.query, mode=request.mode)
-        if not self.store.exists():
+        try:
+            with self.readers.lease(cancel) as reader:
+                return self._search(reader, request, started, on_partial, cancel)
+        except StoreMissing:
             return SearchResult(request.query, mode=request.mode, warning="nothing is indexed yet", catching_up=True)
-        pending, warning = self._start_vector(request)
-        with self.readers.lease(cancel) as reader:
-            if pending is not None and on_partial is not None and not pending.done() and request.mode == "hybrid":
-                first = reader.searcher.search(request, None, cancel)
-                on_partial(replace(self._dressed(first, started, None), partial=True))
-            vector, late = self._await_vector(pending, request, started, cancel)
-            result = reader.searcher.search(request, vector, cancel)
-            embed_ms = (time.perf_counter() - started) * 1000 if vector is not None else None
+
+    def _search(
+        self,
+        reader: Reader,
+        request: SearchRequest,
+        started: float,
+        on_partial: PartialListener | None,
+        cancel: threading.Event | None,
+    ) -> SearchResult:
+        pending, warning = self._start_vector(reader, request)
+        if pending is not None and on_partial is not None and not pending.done() and request.mode == "hybrid":
+            first = reader.searcher.search(request, None, cancel)
+            on_partial(replace(self._dressed(first, started, None), partial=True))
+        waited = time.perf_counter()
+        vector, late = self._await_vector(pending, request, started, cancel)
+        embed_ms = (time.perf_counter() - waited) * 1000 if vector is not None else None
+        result = reader.searcher.search(request, vector, cancel)
         return self._dressed(result, started, warning or late, embed_ms)
 
-    def _start_vector(self, request: SearchRequest) -> tuple[Future[Vector] | None, str | None]:
+    def _start_vector(self, reader: Reader, request: SearchRequest) -> tuple[Future[Vector] | None, str | None]:
+        """Begin to embed the query, if there are vectors to compare it with; else say why not."""
         if request.mode == "keyword":
             return None, None
         if self._query_vectors is None:
             wanted_vectors = request.mode == "semantic" or self.selection.requested != "none"
             return None, (self.selection.reason if wanted_vectors else None)
-        from core.search.query import parse_query
-
+        row = Identities(reader.database).find(self._query_vectors.embedder.identity)
+        if row is None or row.state == "retired" or not EmbeddingCache(reader.database).has_any(row.id):
+            return None, "keyword hits only: no vectors are made yet"
         text = parse_query(request.query).semantic_text
         return (self._query_vectors.start(text) if text else None), None
 

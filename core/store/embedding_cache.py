@@ -43,6 +43,10 @@ class EmbeddingCache:
         """How many vectors there are, of all identities."""
         return self._database.count("SELECT count(*) FROM embedding_cache")
 
+    def has_any(self, identity_id: int) -> bool:
+        """Whether there is a vector of this identity."""
+        return bool(self._database.rows("SELECT 1 FROM embedding_cache WHERE identity_id = ? LIMIT 1", (identity_id,)))
+
     def prune(self, max_entries: int) -> int:
         """Evict, oldest first, all but `max_entries` of the vectors that no chunk uses; how many went."""
         if self.entries() <= max_entries:
