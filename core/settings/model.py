@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, Strict, model_validator
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, Strict, model_validator
 
 from core.settings.kinds import (
     CLOUD,
@@ -364,9 +364,11 @@ class Settings(Group):
         def plain(value: object) -> object:
             if isinstance(value, SecretStr):
                 return value.get_secret_value()
+            if isinstance(value, BaseModel):  # model_dump would build the validators of every group first
+                return {name: plain(getattr(value, name)) for name in type(value).model_fields}
             if isinstance(value, Mapping):
                 return {str(key): plain(inner) for key, inner in value.items()}
             return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
-        text = json.dumps(plain(self.model_dump()), sort_keys=True)
+        text = json.dumps(plain(self), sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
