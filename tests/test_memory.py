@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,20 +26,47 @@ def until(condition: Callable[[], object], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Make]:
+    """Writes files into a workspace and opens its memory, without a first sync."""
+    opened: list[Memory] = []
+
+    def make(files: Mapping[str, str], **flags: object) -> Memory:
+        for name, text in files.items():
+            path = tmp_path / "ws" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        opened.append(
+            open_memory(
+                workspace=tmp_path / "ws",
+                store=tmp_path / "index.sqlite",
+                environ={},
+                home=tmp_path / "home",
+                flags={"provider": "none", **flags},
+                resident=True,
+            )
+        )
+        return opened[-1]
+
+    yield make
+    for memory in opened:
+        memory.close()
+
+
 def test_a_hit_cites_the_line_that_holds_the_words(memory_of: Make) -> None:
     memory = memory_of({"memory/ids.md": "first\n\nDecision RFC-0042 replaces DEC-0054.\n"})
     (hit,) = memory.search(SearchRequest("RFC-0042")).hits
     assert (hit.line, Citation.parse(f"{hit.path}:{hit.line}")) == (3, Citation("memory/ids.md", 3, 3))
 
 
-def test_a_blank_query_does_no_work(memory_of: Make) -> None:
-    memory = memory_of({"MEMORY.md": "text\n"}, sync=False)
+def test_a_blank_query_does_no_work(fresh: Make) -> None:
+    memory = fresh({"MEMORY.md": "text\n"})
     assert memory.search(SearchRequest(" \t ")) == SearchResult(" \t ", mode="hybrid")
     assert not memory.store_path.exists()
 
 
-def test_a_search_before_the_first_sync_says_that_nothing_is_indexed(memory_of: Make) -> None:
-    result = memory_of({"MEMORY.md": "text\n"}, sync=False).search(SearchRequest("text"))
+def test_a_search_before_the_first_sync_says_that_nothing_is_indexed(fresh: Make) -> None:
+    result = fresh({"MEMORY.md": "text\n"}).search(SearchRequest("text"))
     assert (result.hits, result.catching_up) == ((), True)
     assert result.warning is not None
     assert "nothing is indexed yet" in result.warning
@@ -87,8 +114,8 @@ def test_when_the_vector_is_late_keyword_hits_answer_with_a_warning(
     assert "did not come within 50 ms" in result.warning
 
 
-def test_a_started_memory_follows_its_files(memory_of: Make) -> None:
-    memory = memory_of({"memory/a.md": "old words\n"}, sync=False, **{"sync.watch_debounce_ms": 50})
+def test_a_started_memory_follows_its_files(fresh: Make) -> None:
+    memory = fresh({"memory/a.md": "old words\n"}, **{"sync.watch_debounce_ms": 50})
     memory.start()
     until(lambda: memory.store_path.exists() and paths(memory, "words"))
     (memory.workspace / "memory/b.md").write_text("zebra\n")
