@@ -17,9 +17,10 @@ MAX_LENGTH = 10_000
 _WORD_CHARACTER = f"[^\\W{CJK}]"
 _QUOTED = rf"""(?<!{_WORD_CHARACTER})["“„](?P<phrase>[^"“”„]*)["”](?!{_WORD_CHARACTER})"""
 _PHRASE = re.compile(_QUOTED)
+# Ignoring case in the names alone: for the whole pattern it costs every start 12 ms.
+_NAME = "(?P<name>(?i:source|path|dialect|after|before))"
 _FILTER = re.compile(
-    rf"""{_QUOTED}|(?<!\S)(?P<name>source|path|dialect|after|before):(?:"(?P<value>[^"]*)"|(?P<plain>[^\s"]+))(?!\S)""",
-    re.IGNORECASE,
+    rf"""{_QUOTED}|(?<!\S){_NAME}:(?:"(?P<value>[^"]*)"|(?P<plain>[^\s"]+))(?!\S)""",
 )
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 _SOURCES = {"memory": "memory", "memories": "memory", "notes": "memory", "sessions": "sessions", "session": "sessions"}
