@@ -84,7 +84,7 @@ class Memory:
     def embeds_while_typing(self) -> bool:
         """Whether a query may be embedded at each keystroke: only where that costs no request."""
         embedder = self.selection.embedder
-        return embedder is not None and embedder.identity.endpoint == ""
+        return embedder is None or embedder.identity.endpoint == ""
 
     def search(
         self,
