@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core import Citation, Hit, LineSource, Memory
+from tui.text import MARK_LIMIT, term_spans
 from tui.widgets.markdown_style import Fences, find_fences
 from tui.widgets.preview import Page
 
 SEARCHED_LINES = 50_000
 """Lines on either side of a citation that are looked through when its text is no longer there."""
+KNOWN_BY = 12
+"""Characters of a line that are enough to know it again."""
 _MARKDOWN = (".md", ".markdown", ".mdx")
 
 
@@ -82,20 +85,26 @@ def cited_text(memory: Memory, target: Target) -> str:
 def _moved(source: LineSource, target: Target) -> int | None:
     """By how many lines the cited text moved: 0 while it is in place, None when it is nowhere near.
 
-    The text is known by the longest whole line of the snippet.
+    It is in place when the best line still has a word of the query. Otherwise the text is known by a line of the
+    snippet: the one that has a word of the query, or without any the longest.
     """
     inner = [line.strip() for line in target.snippet.strip("…\n ").split("\n")]
-    probe = max(inner, key=len, default="")
-    if not target.first or not probe:
+    longest = max(inner, key=len, default="")
+    if not target.first or not longest or _has_term(source.line(target.best, width=MARK_LIMIT), target.terms):
         return 0
-    here = source.lines(target.first, target.last - target.first + 1)
-    at = next((n for n, text in enumerate(here) if probe in text), None)
-    if at is not None:
+    probe = next((line for line in inner if _has_term(line, target.terms)), "")
+    known = len(probe) >= KNOWN_BY
+    probe = probe if known else longest
+    if not known and any(probe in text for text in source.lines(target.first, target.last - target.first + 1)):
         return 0
-    start = max(1, target.first - SEARCHED_LINES)
-    around = source.lines(start, target.last - start + SEARCHED_LINES)
+    start = max(1, target.best - SEARCHED_LINES)
+    around = source.lines(start, 2 * SEARCHED_LINES, width=MARK_LIMIT)
     places = [start + n for n, text in enumerate(around) if probe in text]
     if not places:
         return None
-    expected = target.first + inner.index(probe)
+    expected = target.best if known else target.first
     return min(places, key=lambda line: abs(line - expected)) - expected
+
+
+def _has_term(text: str, terms: tuple[str, ...]) -> bool:
+    return bool(term_spans(text, terms))

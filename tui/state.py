@@ -35,10 +35,7 @@ class DeckState:
 
     def with_status(self, status: Status) -> DeckState:
         watching = str(status.watcher.get("mode") or self.watching)
-        grown = self.status is None or (self.status.chunks, self.status.files) != (status.chunks, status.files)
-        return replace(
-            self, status=status, waiting=status.pending, watching=watching, revision=self.revision + int(grown)
-        )
+        return replace(self, status=status, waiting=status.pending, watching=watching)
 
     def after(self, event: events.Event) -> DeckState:
         """The state once `event` happened."""

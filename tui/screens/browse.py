@@ -40,6 +40,7 @@ class BrowseScreen(DeckScreen, Generic[T]):
     def __init__(self) -> None:
         super().__init__()
         self.opened: Opened | None = None
+        self._trouble = ""
         self._wanted: Target | None = None
         self._rest: Timer | None = None
 
@@ -83,13 +84,15 @@ class BrowseScreen(DeckScreen, Generic[T]):
 
     def show_empty(self, content: Content | None) -> None:
         """Put guidance in the place of list and preview, or take it away."""
-        empty = self.query_one("#empty", Static)
-        empty.display = content is not None
-        self.query_one("#panes").display = content is None
+        empty, panes = self.query_one("#empty", Static), self.query_one("#panes")
         if content is not None:
             empty.update(content)
-            if self.focused is not None and not self.typing:
-                self.input.focus()
+            if not self.typing:
+                self.set_focus(None)
+        elif not panes.display and self.focused is None:
+            self.call_after_refresh(self.rows.focus)
+        empty.display = content is not None
+        panes.display = content is None
 
     # The preview follows the list
 
@@ -110,9 +113,7 @@ class BrowseScreen(DeckScreen, Generic[T]):
         """Show what the current row points at, unless the preview is off."""
         wanted = self._wanted
         if wanted is None:
-            self.opened = None
-            self.preview.clear()
-            self._entitle()
+            self._show_none("")
             return
         if not self.query_one("#reader").display:
             return
@@ -123,13 +124,16 @@ class BrowseScreen(DeckScreen, Generic[T]):
             opening.add_done_callback(self._close_unseen)
             raise
         except (MemdeckError, OSError) as error:
-            self.opened = None
-            self.preview.clear()
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self.query_one("#title", Line).set(f"─ {shown(wanted.path)}: {shown(why)} ")
+            self._show_none(f"─ {shown(wanted.path)}: {shown(why)} ")
             return
         self.opened = opened
         self.preview.show(opened.page)
+        self._entitle()
+
+    def _show_none(self, trouble: str) -> None:
+        self.opened, self._trouble = None, trouble
+        self.preview.clear()
         self._entitle()
 
     def _close_unseen(self, opening: asyncio.Future[Opened]) -> None:
@@ -153,7 +157,7 @@ class BrowseScreen(DeckScreen, Generic[T]):
     def _entitle(self) -> None:
         opened, title = self.opened, self.query_one("#title", Line)
         if opened is None:
-            title.set("")
+            title.set(Content.styled(self._trouble, "$warning"))
             return
         page = opened.page
         lines = "" if opened.citation is None else str(opened.citation)[len(page.path) :]

@@ -25,7 +25,7 @@ class FirstRunScreen(DeckScreen):
         with Horizontal(id="query-bar"):
             yield Static(">", id="prompt", markup=False)
             yield QueryInput("path of a folder", id="query")
-        yield Static(guidance.first_run(self.deck.options.looked_in), id="empty", markup=False)
+        yield Static(guidance.first_run(self.deck.options.looked_in), id="welcome", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(QueryInput).focus()

@@ -1,0 +1,86 @@
+"""The table of keys: complete, without clashes, and within reach of every terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tui.bindings import ALWAYS, BY_ID, SCREENS, TABLE, hints, key_works_typing, load_keymap, on_screen, shown_key
+
+FORBIDDEN_ALONE = {
+    *(f"ctrl+{letter}" for letter in "absijmhkl"),
+    "ctrl+backslash", "ctrl+left_square_bracket", "ctrl+space", "ctrl+enter", "alt+enter", "f10", "f11",
+    *(f"alt+{digit}" for digit in range(10)),
+}  # fmt: skip
+
+
+def test_ids_are_unique() -> None:
+    assert len(BY_ID) == len(TABLE)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_no_key_means_two_things_on_a_screen(screen: str) -> None:
+    keys = [key for binding in on_screen(screen) for key in binding.keys.split(",")]
+    assert sorted(keys) == sorted(set(keys))
+
+
+@pytest.mark.parametrize("binding", TABLE, ids=lambda binding: binding.id)
+def test_every_action_has_a_key_that_terminals_tmux_and_screen_leave_alone(binding) -> None:
+    assert set(binding.keys.split(",")) - FORBIDDEN_ALONE
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_quitting_and_the_palette_are_in_reach_while_typing(name: str) -> None:
+    assert any(key_works_typing(key) for key in BY_ID[name].keys.split(","))
+
+
+def test_letters_and_editing_keys_belong_to_the_text_field() -> None:
+    assert not any(key_works_typing(key) for key in ("q", "1", "question_mark", "home", "ctrl+u", "left"))
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("ctrl+p", "^p"), ("question_mark", "?"), ("enter", "↵"), ("G", "G"), ("f1", "f1")]
+)
+def test_keys_are_shown_as_people_write_them(key: str, shown: str) -> None:
+    assert shown_key(key) == shown
+
+
+def test_hints_say_only_what_works_while_typing() -> None:
+    shown = hints("search", load_keymap({}), typing=True)
+    assert all(len(key) > 1 or not key.isascii() for key, _ in shown)
+
+
+def test_a_moved_key_is_shown_and_handed_to_the_app() -> None:
+    keymap = load_keymap({"preview.size": "f7", "query.focus": "?, /", "app.help": "f1"})
+    assert keymap.problems == ()
+    assert keymap.shown(BY_ID["preview.size"]) == "f7"
+    assert keymap.overrides()["query.focus"] == "question_mark,slash"
+
+
+def test_two_actions_can_trade_their_keys() -> None:
+    keymap = load_keymap({"search.mode": "ctrl+f", "search.source": "ctrl+r"})
+    assert keymap.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"serch.mode": "ctrl+r"}, ["no action is called 'serch.mode'", "did you mean 'search.mode'"]),
+        ({"search.mode": "hyper+boing"}, ["search.mode = 'hyper+boing'", "is not a key"]),
+        ({"search.mode": ""}, ["nothing is not a key"]),
+        ({"search.mode": "ctrl+t"}, ["^t already means app.screen_next"]),
+        ({"app.quit": "x"}, ["needs a key that works while typing"]),
+    ],
+)
+def test_a_wrong_line_of_the_keymap_is_named_and_left_out(overrides: dict[str, str], words: list[str]) -> None:
+    keymap = load_keymap(overrides)
+    assert len(keymap.problems) == 1
+    assert all(word in keymap.problems[0] for word in words)
+    assert keymap.keys == load_keymap({}).keys
+
+
+def test_the_table_loads_without_textual() -> None:
+    code = "import sys, tui.bindings; sys.exit('textual' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

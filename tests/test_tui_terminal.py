@@ -1,0 +1,300 @@
+"""The app on a real terminal: what it writes, how it ends, what it leaves behind."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core import Memory
+
+pytestmark = pytest.mark.serial
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from core import open_memory
+from tui.app import AppOptions, MemdeckApp, run_app
+root = Path(sys.argv[1])
+if os.environ.get("BREAK_HELP"):
+    MemdeckApp.action_help = lambda self: 1 / 0
+memory = open_memory(
+    workspace=root / "ws", store=root / "index.sqlite", environ={}, home=root / "home",
+    flags={"provider": "none", "sync.watch": False}, resident=True,
+)
+sys.exit(run_app(memory, options=AppOptions(query=os.environ.get("QUERY", ""))))
+"""
+HOSTILE = (
+    "# Hostile\n\nneedle \x1b[2J \x1b]52;c;QUFB\x07 \x1b]0;title\x07 \x1b]8;;http://x\x1b\\link \x1bPq\x1b\\"
+    " \x1bc \x1b[6n \u009b31m \u009d0;t\x07 \x08\x08 \u202eevil [@click=app.quit]x[/] [/x] \x1b]unterminated\n"
+)
+
+
+class Terminal:
+    """A program on a pty of its own."""
+
+    def __init__(self, argv: list[str], size: tuple[int, int], environ: dict[str, str]) -> None:
+        width, height = size
+        clean = {k: v for k, v in os.environ.items() if k not in ("COLORTERM", "TMUX", "VISUAL", "EDITOR")}
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, {**clean, "TERM": "xterm-256color", **environ})
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.output = b""
+
+    def read(self, quiet: float = 0.4, limit: float = 20) -> bytes:
+        """What comes until nothing came for `quiet` seconds."""
+        got, end, last = b"", time.monotonic() + limit, time.monotonic()
+        while time.monotonic() < end and time.monotonic() - last < quiet:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    data = os.read(self.fd, 65536)
+                except OSError:
+                    break
+                if not data:
+                    break
+                got, last = got + data, time.monotonic()
+        self.output += got
+        return got
+
+    def until(self, text: str, limit: float = 30) -> None:
+        end = time.monotonic() + limit
+        while text.encode() not in self.output:
+            assert time.monotonic() < end, f"{text!r} never came: {self.output[-2000:]!r}"
+            self.read(0.1, 0.3)
+
+    def press(self, keys: str, quiet: float = 0.4) -> bytes:
+        os.write(self.fd, keys.encode())
+        return self.read(quiet)
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        os.kill(self.pid, signal.SIGWINCH)
+
+    def wait(self, limit: float = 20) -> int:
+        """The exit code; everything that the program still writes is read."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            self.read(0.1, 0.2)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.read(0.1, 1)
+                return os.waitstatus_to_exitcode(status)
+        raise AssertionError("the program did not end")
+
+    def close(self) -> None:
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(self.fd)
+
+    @property
+    def restored(self) -> bool:
+        """Whether the alternate screen, the hidden cursor and mouse reports were all taken back at the end."""
+        pairs = [(b"\x1b[?1049h", b"\x1b[?1049l"), (b"\x1b[?25l", b"\x1b[?25h"), (b"\x1b[?1000h", b"\x1b[?1000l")]
+        return all(self.output.rfind(off) > self.output.rfind(on) for on, off in pairs)
+
+
+Run = Callable[..., Terminal]
+
+
+@pytest.fixture
+def run(tmp_path: Path, memory_of: Callable[..., Memory]) -> Iterator[Run]:
+    memory_of(
+        {
+            "memory/hostile.md": HOSTILE,
+            "memory/coffee.md": "# Coffee\n\nThe machine wants descaling.\n",
+            **{f"memory/n{n}.md": f"# Note {n}\n\nA needle in note {n}.\n" for n in range(30)},
+        }
+    ).close()
+    running: list[Terminal] = []
+
+    def start(*, size: tuple[int, int] = (80, 24), until: str = "chunks", **environ: str) -> Terminal:
+        terminal = Terminal([sys.executable, "-c", CHILD, str(tmp_path)], size, environ)
+        running.append(terminal)
+        if until:
+            terminal.until(until)
+            terminal.read(0.8)
+        return terminal
+
+    yield start
+    for terminal in running:
+        terminal.close()
+
+
+def test_q_when_browsing_quits_and_gives_the_terminal_back(run: Run) -> None:
+    terminal = run(QUERY="needle")
+    terminal.press("\t")
+    terminal.press("q")
+    assert terminal.wait() == 0
+    assert terminal.restored
+
+
+def test_q_while_typing_is_a_letter_and_ctrl_q_quits(run: Run) -> None:
+    terminal = run()
+    terminal.press("q")
+    assert os.waitpid(terminal.pid, os.WNOHANG) == (0, 0)
+    terminal.press("\x11")
+    assert terminal.wait() == 0
+    assert terminal.restored
+
+
+def test_ctrl_c_quits_only_when_pressed_twice(run: Run) -> None:
+    terminal = run()
+    terminal.press("\x03")
+    assert os.waitpid(terminal.pid, os.WNOHANG) == (0, 0)
+    terminal.press("\x03")
+    assert terminal.wait() == 0
+    assert terminal.restored
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_gives_the_terminal_back_and_a_code_that_is_not_zero(run: Run, number: signal.Signals) -> None:
+    terminal = run(QUERY="needle")
+    os.kill(terminal.pid, number)
+    assert terminal.wait() == 128 + number
+    assert terminal.restored
+
+
+def test_a_crash_gives_the_terminal_back_and_a_code_that_is_not_zero(run: Run) -> None:
+    terminal = run(BREAK_HELP="1")
+    terminal.press("\x1bOP")
+    assert terminal.wait() == 1
+    assert terminal.restored
+    assert b"ZeroDivisionError" in terminal.output
+
+
+def test_a_missing_editor_leaves_the_app_on_the_screen(run: Run) -> None:
+    terminal = run(QUERY="needle", EDITOR="no-such-editor")
+    terminal.press("\t")
+    terminal.press("e")
+    terminal.until("cannot be started")
+    terminal.press("q")
+    assert terminal.wait() == 0
+
+
+def test_the_editor_opens_the_file_at_the_line_and_the_app_comes_back(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "ed"
+    script.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$OUT"\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    terminal = run(QUERY="descaling", EDITOR=str(script), OUT=str(tmp_path / "argv"))
+    terminal.press("\t")
+    terminal.press("e", 1.0)
+    assert (tmp_path / "argv").read_text().splitlines() == ["+3", str(tmp_path / "ws/memory/coffee.md")]
+    terminal.press("q")
+    assert terminal.wait() == 0
+    assert terminal.restored
+
+
+def test_nothing_of_a_file_is_obeyed_by_the_terminal(run: Run) -> None:
+    terminal = run(QUERY="needle")
+    terminal.press("\t")
+    for _ in range(32):
+        terminal.press("j", 0.12)
+    terminal.press("\x0f")
+    terminal.press("\x19")
+    for sequence in (
+        b"\x1b[2J ",
+        b"]52;c;QUFB",
+        b"]0;title",
+        b"]8;;http",
+        b"\x1bPq",
+        b"\x1bc ",
+        b"\x1b[6n",
+        b"\x1b]untermin",
+    ):
+        assert sequence not in terminal.output
+    for character in ("\u009b", "\u009d", "\u202e"):
+        assert character.encode() not in terminal.output
+    terminal.press("q")
+    assert terminal.wait() == 0
+
+
+def test_bytes_stay_small_for_slow_links(run: Run) -> None:
+    terminal = run()
+    first_paint = len(terminal.output)
+    letter = max(len(terminal.press(key, 0.05)) for key in "needl")
+    terminal.press("e", 1.0)
+    down = max(len(terminal.press("\x1b[B", 0.5)) for _ in range(4))
+    terminal.read(4)
+    idle = len(terminal.read(2.0, 2.0))
+    assert first_paint < 30_000
+    assert letter < 1_000
+    assert down < 6_000
+    assert idle == 0
+
+
+def test_every_size_down_to_one_cell_can_be_survived(run: Run) -> None:
+    terminal = run(QUERY="needle")
+    for size in ((40, 10), (20, 5), (5, 3), (1, 1), (300, 100), (80, 24)):
+        terminal.resize(*size)
+        terminal.read(0.3)
+    terminal.output = b""
+    terminal.resize(81, 24)
+    terminal.until("needle")
+    terminal.press("\t")
+    terminal.press("q")
+    assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 3), (39, 9), (40, 10)])
+def test_a_start_in_a_tiny_terminal_works(run: Run, size: tuple[int, int]) -> None:
+    terminal = run(size=size, until="")
+    terminal.read(2.5)
+    terminal.press("\x11")
+    assert terminal.wait() == 0
+
+
+def test_the_trace_tells_lag_and_bytes(run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    terminal = run(MEMDECK_TRACE=str(trace))
+    terminal.press("x", 0.5)
+    terminal.press("\x11")
+    assert terminal.wait() == 0
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert {"t", "lag_ms", "bytes"} == set(lines[0])
+    assert sum(line["bytes"] for line in lines) > 0
+
+
+def test_in_tmux_keys_work_and_a_citation_lands_in_its_buffer(tmp_path: Path, memory_of: Callable[..., Memory]) -> None:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    memory_of({"memory/coffee.md": "# Coffee\n\nThe machine wants descaling.\n"}).close()
+    base = ["tmux", "-L", f"memdeck-{uuid.uuid4().hex[:8]}", "-f", "/dev/null"]
+
+    def tmux(*words: str) -> str:
+        return subprocess.run([*base, *words], check=True, capture_output=True, text=True).stdout
+
+    def until(text: str) -> None:
+        end = time.monotonic() + 30
+        while text not in tmux("capture-pane", "-p"):
+            assert time.monotonic() < end, tmux("capture-pane", "-p")
+            time.sleep(0.1)
+
+    tmux("new-session", "-d", "-x", "80", "-y", "24", sys.executable, "-c", CHILD, str(tmp_path))
+    try:
+        until("1 chunks")
+        tmux("send-keys", "descaling")
+        until("coffee.md#L1-L3")
+        tmux("send-keys", "C-y")
+        until("tmux buffer")
+        assert tmux("show-buffer") == "memory/coffee.md#L1-L3"
+    finally:
+        subprocess.run([*base, "kill-server"], check=False)
