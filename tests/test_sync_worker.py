@@ -2,120 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from core.embedding.base import EmbedderLimits, ModelProfile, Vector
 from core.errors import EmbeddingError
-from core.events import Event, EventBus, FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged
-from core.settings.model import Settings
-from core.store.database import Database
-from core.store.document_reader import DocumentReader
+from core.events import FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities
 from core.store.vectors import Vectors
-from core.sync.identity import index_identity
 from core.sync.intake import MemoryIntake
-from core.sync.messages import Ticket
-from core.sync.state import WorkerOptions
-from core.sync.worker import IndexWorker
-from core.text.tokens import TokenCounter
-from core.types import EmbeddingIdentity, SyncReason, SyncReport
-
-COUNTER = TokenCounter()
-
-
-class WordEmbedder:
-    """Vectors from the hash of the text; `fail` makes the next requests fail, `refuse` a text with that word."""
-
-    profile = ModelProfile(floor=0.9, text_weight=0.6)
-
-    def __init__(self, model: str = "words", dims: int = 8, batch_items: int = 32) -> None:
-        self.identity = EmbeddingIdentity("test", model, dims=dims)
-        self.limits = EmbedderLimits(batch_items=batch_items)
-        self.seen: list[str] = []
-        self.fail: list[EmbeddingError] = []
-        self.refuse = ""
-        self.gate: threading.Event | None = None
-
-    def embed_documents(
-        self, texts: Sequence[str], cancel: threading.Event | None = None
-    ) -> list[Vector | EmbeddingError]:
-        while self.gate is not None and not self.gate.wait(0.01):
-            if cancel is not None and cancel.is_set():
-                raise EmbeddingError("cancelled")
-        if self.fail:
-            raise self.fail.pop(0)
-        self.seen.extend(texts)
-        return [
-            EmbeddingError("too odd") if self.refuse and self.refuse in text else self.embed_query(text)
-            for text in texts
-        ]
-
-    def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
-        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
-        vector = np.random.default_rng(seed).standard_normal(self.identity.dims or 8)
-        return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-    def close(self) -> None:
-        return
-
-
-class Bench:
-    """A workspace, its worker, and what happened."""
-
-    def __init__(self, root: Path, embedder: WordEmbedder | None = None) -> None:
-        self.workspace = root / "ws"
-        (self.workspace / "memory").mkdir(parents=True, exist_ok=True)
-        self.store = root / "index.sqlite"
-        self.embedder = embedder
-        self.events: list[Event] = []
-        bus = EventBus()
-        bus.subscribe(self.events.append)
-        settings = Settings()
-
-        def intakes() -> list[MemoryIntake]:
-            return [MemoryIntake(self.workspace, settings, home=root, counter=COUNTER)]
-
-        self.worker = IndexWorker(
-            WorkerOptions(self.store),
-            intakes,
-            embedder,
-            bus,
-            identity=lambda: index_identity(settings, intakes(), embedder.identity if embedder else None),
-        )
-
-    def write(self, name: str, text: str) -> Path:
-        path = self.workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    def ask(self, reason: SyncReason = "manual", *, vectors: bool = True, **more: object) -> Ticket:
-        ticket = Ticket(vectors=vectors)
-        self.worker.request(reason, ticket=ticket, **more)  # type: ignore[arg-type]
-        return ticket
-
-    def sync(self, reason: SyncReason = "manual", **more: object) -> SyncReport:
-        return self.ask(reason, **more).done.result(timeout=30)  # type: ignore[arg-type]
-
-    def reading(self) -> Database:
-        return Database.open(self.store, read_only=True)
-
-    def paths(self) -> list[str]:
-        with self.reading() as database:
-            return [document.path for document in DocumentReader(database).list()]
-
-    def happened(self, kind: type) -> list[Event]:
-        return [event for event in self.events if isinstance(event, kind)]
+from tests.workbench import Bench, WordEmbedder
 
 
 @pytest.fixture
