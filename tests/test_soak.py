@@ -20,7 +20,7 @@ from core.store.embedding_queue import EmbeddingQueue
 from tests.workbench import Bench, WordEmbedder
 
 WORDS = [
-    *"alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu".split(),
+    *["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"],
     "记忆",
     "系统",
     "straße",
