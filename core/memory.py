@@ -7,16 +7,19 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
+from core import capture
 from core import status as status_room
 from core.backends.base import PartialListener
 from core.backends.builtin import BuiltinBackend
+from core.capture import Excerpt, FlushDue, Written
 from core.doctor import examine
 from core.embedding.select import select_embedder
 from core.errors import NotAllowed, StoreMissing, Undecodable, WorkspaceError
 from core.events import EventBus
-from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir
+from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir, user_state_dir
 from core.sources.reading import read_range
 from core.sources.rules import media_kind
 from core.sources.workspace import open_readable, resolve_readable
@@ -53,6 +56,7 @@ class Memory:
         settings: LoadedSettings,
         home: Path,
         cache_dir: Path,
+        state_dir: Path,
         environ: Mapping[str, str],
         resident: bool,
     ) -> None:
@@ -62,6 +66,7 @@ class Memory:
         self.settings = settings
         self.events = EventBus()
         self._home = home
+        self._flush_state = state_dir / "flushes.json"
         self._counter = TokenCounter()
         values = settings.settings
         self.selection = select_embedder(values, environ=environ, cache_dir=cache_dir)
@@ -203,6 +208,50 @@ class Memory:
         """How many files differ from the index by their stat keys: new, changed or gone. Reads no file."""
         return status_room.changed_files(self.backend, self._intakes())
 
+    # -- writing
+
+    def note(self, text: str) -> Written:
+        """Append to today's note and make it searchable at once. Raises WriteFailed, NotAllowed."""
+        written = capture.append_note(self.workspace, text, now=self._now())
+        self._index_now(written.absolute)
+        return written
+
+    def save_excerpt(self, excerpt: Excerpt, *, slug: str | None = None) -> Written:
+        """Keep messages of a session as a new memory file. Raises WriteFailed, NotAllowed."""
+        written = capture.save_excerpt(self.workspace, excerpt, now=self._now(), slug=slug)
+        self._index_now(written.absolute)
+        return written
+
+    def context(self) -> tuple[GetResult, ...]:
+        """What an agent loads at its start: MEMORY.md, today's and yesterday's notes, each bounded."""
+        return tuple(capture.context(self.get, today=self._now().date()))
+
+    def flush_due(
+        self, *, tokens: int | None, context_window: int | None, transcript: Path | None, session_key: str, cycle: int
+    ) -> FlushDue:
+        """Whether an agent should write to memory before its compaction."""
+        return capture.flush_due(
+            self.settings.settings.flush,
+            tokens=tokens,
+            context_window=context_window,
+            transcript=transcript,
+            session_key=session_key,
+            cycle=cycle,
+            state=capture.read_flush_state(self._flush_state),
+        )
+
+    def flush(self, text: str, *, session_key: str = "", cycle: int = 0) -> Written:
+        """The write before compaction: append to today's note, sync it, remember the cycle. Raises WriteFailed."""
+        written = self.note(text)
+        capture.note_flush(self._flush_state, session_key, cycle)
+        return written
+
+    def _index_now(self, file: Path) -> None:
+        self.sync("manual", vectors=False, paths=(file,))
+
+    def _now(self) -> datetime:
+        return datetime.now().astimezone()
+
     # -- knowing
 
     def status(self, deep: bool = False) -> Status:
@@ -292,6 +341,7 @@ def open_memory(
                 settings=loaded,
                 home=home,
                 cache_dir=user_cache_dir(environ, home),
+                state_dir=user_state_dir(environ, home),
                 environ=environ,
                 resident=resident,
             )
