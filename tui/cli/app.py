@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def open_app(scope: Scope) -> int:
     """Open the app on the memory that `scope` names; returns its exit code."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise Failed(
-            "the app needs a terminal, and standard input or output is none",
+            "the app needs a terminal: standard input, output or error is none",
             remedy="Without one: memdeck search QUERY, memdeck get PATH, memdeck status; memdeck --help lists all.",
         )
     if os.environ.get("TERM") == "dumb":

@@ -68,10 +68,11 @@ def markdown_table() -> str:
     """All settings as README has them."""
     from core import field_docs
 
-    rows = ["| setting | default | what it does |", "|---|---|---|"]
+    rows = ["| setting | allowed | default | what it does |", "|---|---|---|---|"]
     for field in field_docs():
-        default = "" if field.default == "unset" else f"`{field.default}`"
-        rows.append(f"| `{field.key}` | {default} | {field.doc} ({field.type}) |".replace("||", "| |"))
+        default = "–" if field.default == "unset" else f"`{field.default}`"
+        cells = (f"`{field.key}`", field.type, default, field.doc)
+        rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(rows)
 
 

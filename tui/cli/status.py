@@ -40,37 +40,58 @@ def _print_status(status: Status, agent: str) -> None:
         ("health", "; ".join((health, *map(output.visible, status.reasons)))),
         ("agent", output.visible(agent)),
         ("workspace", output.visible(status.workspace_dir)),
+        ("extra paths", output.visible(", ".join(status.extra_paths))),
         ("store", f"{output.visible(status.db_path)} ({output.size(status.db_bytes)})"),
-        ("indexed", f"{output.count(status.files, 'file')}, {output.count(status.chunks, 'chunk')}{_waiting(status)}"),
-        *(
-            (f"  {row.source}", f"{output.count(row.files, 'file')}, {output.count(row.chunks, 'chunk')}")
-            for row in status.source_counts
-        ),
-        ("dirty", "yes: files changed since the index was made; memdeck index follows them" if status.dirty else "no"),
+        ("indexed", f"{_counts(status.files, status.chunks)}{_waiting(status)}"),
+        *((f"  {row.source}", _counts(row.files, row.chunks)) for row in status.source_counts),
+        ("changed", _changed(status)),
         ("provider", _provider(status)),
+        ("text goes to", output.visible(str(status.custom.get("textGoesTo") or ""))),
+        ("identity", _identity(status.custom.get("indexIdentity"))),
         ("keywords", _part(status.fts)),
         ("vectors", _part(status.vector)),
         ("cache", _part(status.cache)),
-        ("watcher", _words(status.watcher)),
-        ("writer", _words(status.writer)),
+        ("fallback", _words(status.fallback or {})),
+        ("watcher", output.visible(" ".join(str(value) for value in status.watcher.values() if value))),
+        ("writer", _writer(status)),
+        ("ignored", output.visible(", ".join(f"{name} ({number:,})" for name, number in status.ignored.items()))),
+        *(
+            (f"probe {name}", output.visible(str(answer)))
+            for name, answer in _mapping(status.custom.get("probes")).items()
+        ),
     ]
-    if status.extra_paths:
-        rows.insert(4, ("extra paths", ", ".join(map(output.visible, status.extra_paths))))
-    if status.fallback:
-        rows.append(("fallback", _words(status.fallback)))
-    rows += [
-        (name, _words(value) if isinstance(value, Mapping) else output.visible(str(value)))
-        for name, value in _custom(status)
-    ]
-    if status.ignored:
-        ignored = ", ".join(f"{output.visible(name)} ({number:,})" for name, number in status.ignored.items())
-        rows.append(("ignored folders", ignored))
     for text in output.table([row for row in rows if row[1]]):
         output.line(text)
     _name("failed", [(file.path, file.error) for file in status.failed])
     _name(
         "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
     )
+
+
+def _counts(files: int, chunks: int) -> str:
+    return f"{output.count(files, 'file')}, {output.count(chunks, 'chunk')}"
+
+
+def _changed(status: Status) -> str:
+    if not status.dirty:
+        return "no file since the last sync"
+    number = status.custom.get("changedFiles")
+    files = output.count(number, "file") if isinstance(number, int) and number else "yes"
+    return f"{files}: memdeck index brings the index in step"
+
+
+def _identity(value: object) -> str:
+    parts = _mapping(value)
+    return output.visible(": ".join(str(part) for part in (parts.get("status"), parts.get("reason")) if part))
+
+
+def _writer(status: Status) -> str:
+    pid = status.writer.get("pid")
+    return "none" if pid is None else f"process {pid}{' (this one)' if status.writer.get('own') else ''}"
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _waiting(status: Status) -> str:
@@ -103,10 +124,6 @@ def _words(values: Mapping[str, object]) -> str:
             shown = f"{value:,}" if isinstance(value, int) else str(value)
         parts.append(f"{_spaced(name)} {shown}")
     return output.visible(", ".join(parts))
-
-
-def _custom(status: Status) -> list[tuple[str, object]]:
-    return [(_spaced(name), value) for name, value in status.custom.items() if value not in (None, "", {}, [])]
 
 
 def _spaced(name: str) -> str:
