@@ -66,7 +66,7 @@ def measure(workspace: Path, store: Path, *, seconds_with_vectors: float, limit:
     def elapsed() -> float:
         return time.perf_counter() - started
 
-    first_answer = keywords_done = None
+    first_answer = keywords_done = first_vectors = None
     during_keywords: list[float] = []
     during_vectors: dict[str, list[float]] = {"keyword": [], "hybrid": []}
     pending_at_start = pending_at_end = 0
@@ -84,6 +84,9 @@ def measure(workspace: Path, store: Path, *, seconds_with_vectors: float, limit:
                 break
             time.sleep(0.1)
         pending_at_start = memory.status().pending
+        while elapsed() < limit and child.poll() is None and memory.status().pending == pending_at_start:
+            time.sleep(0.2)
+        first_vectors = elapsed()
         until = elapsed() + seconds_with_vectors
         for number, query in enumerate(queries[1:] * 20):
             if elapsed() > until or child.poll() is not None:
@@ -105,6 +108,7 @@ def measure(workspace: Path, store: Path, *, seconds_with_vectors: float, limit:
         "files": files,
         "secondsToFirstAnswer": round(first_answer, 2),
         "secondsToKeywordsDone": None if keywords_done is None else round(keywords_done, 2),
+        "secondsToFirstVectors": None if first_vectors is None else round(first_vectors, 2),
         "searchMsWhileReading": summary(during_keywords),
         "searchMsWhileVectorsAreMade": {mode: summary(times) for mode, times in during_vectors.items()},
         "chunksWaitingWhenKeywordsDone": pending_at_start,
