@@ -12,13 +12,14 @@ import pytest
 
 from core.errors import KeywordsDamaged, StoreCorrupt, SyncCancelled
 from core.store.check import check, rebuild_keywords, repair
-from core.store.database import Database
+from core.store.database import Database, set_aside
 from core.store.documents import Documents
 from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.forgetting import forget, forgotten, purge, remember
 from core.store.identity import Identities
 from core.store.requests import Requests
+from core.store.salvage import salvage_vectors
 from core.store.vectors import Vectors
 from core.types import Chunk, Document, EmbeddingIdentity, StatKey
 
@@ -227,3 +228,50 @@ def test_text_that_another_document_has_too_keeps_its_vector(database: Database)
     forget(database, "memory", "a.md", now_ms=5)
     assert set(EmbeddingCache(database).get(1, [key(text) for text in TEXTS])) == {key(TEXTS[0])}
     assert broken(database) == []
+
+
+def damage(store: Path, table: str) -> None:
+    with Database.open(store) as database:
+        database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        page = database.count("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,))
+    with store.open("r+b") as file:
+        file.seek(4096 * (page - 1))
+        file.write(b"\xff" * 4096)
+
+
+def test_vectors_survive_the_damage_of_other_tables(store: Path) -> None:
+    with Database.open(store) as database:
+        write(database, "a.md", *TEXTS)
+    damage(store, "files")
+    with pytest.raises(StoreCorrupt), Database.open(store) as database:
+        Documents(database).list()
+    kept = set_aside(store)
+    with Database.open(store) as database:
+        assert salvage_vectors(database, kept) == 3
+        row = Identities(database).put_in_force(MODEL)
+        note = Document("memory", "a.md", "/ws/a.md", StatKey(1, 1, 1, 1, 1), "h", "x")
+        chunks = [Chunk(n, n + 1, n + 1, text) for n, text in enumerate(TEXTS)]
+        with database.transaction():
+            Documents(database).replace(
+                note, chunks, build="b", scanned_ns=1, now_ms=1, embed_hashes=[key(text) for text in TEXTS]
+            )
+        assert EmbeddingQueue(database).waiting() == 0
+        assert [chunk_id for chunk_id, _ in Vectors(database, row).search(vector_of(TEXTS[1]), 1)] == [2]
+        assert broken(database) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\x00" + b"\xff" * 4096])
+def test_nothing_is_saved_from_what_is_no_index(store: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "kept").write_bytes(content)
+    with Database.open(store) as database:
+        assert salvage_vectors(database, tmp_path / "kept") == 0
+
+
+def test_damaged_vectors_are_left_behind(store: Path) -> None:
+    with Database.open(store) as database:
+        write(database, "a.md", *TEXTS)
+        database.run("UPDATE embedding_cache SET vector = randomblob(64) WHERE id = 1")
+        database.run("UPDATE embedding_cache SET vector = zeroblob(60) WHERE id = 2")
+    kept = set_aside(store)
+    with Database.open(store) as database:
+        assert salvage_vectors(database, kept) == 1

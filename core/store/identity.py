@@ -208,6 +208,10 @@ class Identities:
         self._database.run("UPDATE embedding_identities SET state = ? WHERE id = ?", (state, row.id))
         return replace(row, state=state)
 
+    def keep(self, identity: EmbeddingIdentity) -> IdentityRow:
+        """The row of an identity, made as a retired one where there is none. In the caller's transaction."""
+        return self.find(identity) or self._set_state(self._insert(identity), "retired")
+
     def set_dims(self, row: IdentityRow, dims: int | None) -> IdentityRow:
         """Record the length of the vectors once it is known. In the caller's transaction."""
         if dims is None or row.identity.dims == dims:
