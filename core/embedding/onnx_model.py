@@ -67,9 +67,10 @@ class OnnxModel:
             raise ProviderUnavailable(f"the model cannot be loaded: {files.model}: {_first_line(error)}") from error
         self._numpy = numpy
         self._pooling = files.pooling
-        self._inputs = frozenset(node.name for node in self._session.get_inputs())
-        unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids"}
-        if unknown or "input_ids" not in self._inputs:
+        types = {"tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32}
+        self._inputs = {node.name: types.get(node.type) for node in self._session.get_inputs()}
+        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
+        if unknown or "input_ids" not in self._inputs or None in self._inputs.values():
             raise ProviderUnavailable(f"not a text model: {files.model} (inputs {', '.join(sorted(self._inputs))})")
         outputs = [node.name for node in self._session.get_outputs()]
         self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
@@ -85,7 +86,8 @@ class OnnxModel:
             mask[index, : len(row)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
-            output = self._session.run([self._output], {name: feed[name] for name in self._inputs})[0]
+            given = {name: feed[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
+            output = self._session.run([self._output], given)[0]
         except Exception as error:  # as above
             raise EmbeddingError(f"the local model failed: {_first_line(error)}") from error
         return self._pooled(output, mask)
