@@ -282,3 +282,14 @@ async def test_themes_change_by_key_and_a_wrong_one_is_named(deck: Any, memory_o
         assert any("no theme is called 'no-such'" in toast for toast in running.toasts)
         await running.press("f9")
         assert running.app.theme == "memdeck-light"
+
+
+@pytest.mark.parametrize("pane", ["input", "rows", "preview"])
+async def test_the_focus_comes_back_with_the_size(deck: Any, memory: Memory, pane: str) -> None:
+    async with deck(memory, query="needle") as running:
+        screen = running.app.screen
+        await running.until(lambda: screen.preview.page is not None)
+        getattr(screen, pane).focus()
+        for size in ((40, 10), (5, 3), (1, 1), (80, 24)):
+            await running.resize(*size)
+        await running.until(lambda: getattr(screen, pane).has_focus, 3)

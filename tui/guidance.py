@@ -8,7 +8,7 @@ from textual.content import Content
 
 from core import SearchMode
 from tui.state import DeckState
-from tui.text import shown
+from tui.text import counted, shown
 
 Part = tuple[str, str] | str
 
@@ -25,11 +25,11 @@ def home(state: DeckState, workspace: Path) -> Content:
     if not status.chunks:
         return _nothing_indexed(state, workspace)
     waiting: Part = (
-        f"{state.waiting:,} chunks wait for their vectors; words are searched at once." if state.waiting else ""
+        f"{counted(state.waiting, 'chunk')} without a vector yet: found by their words." if state.waiting else ""
     )
     return _lines(
         [("Search what is remembered in ", ""), (shown(str(workspace)), "bold")],
-        (f"{status.files:,} files, {status.chunks:,} chunks. {waiting}".rstrip(), "$text-muted"),
+        (f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}. {waiting}".rstrip(), "$text-muted"),
         "",
         "Type a question or words. These narrow it down:",
         [('  "exact phrase"', "$primary"), "        words in this order"],
@@ -72,7 +72,7 @@ def no_hits(query: str, mode: SearchMode, source: str, keys: tuple[str, str], wa
         widen,
     ]
     if waiting and mode != "keyword":
-        rows.append((f"{waiting:,} chunks wait for their vectors and are found by their words only.", "$text-muted"))
+        rows.append((f"{counted(waiting, 'chunk')} without a vector yet: found by their words only.", "$text-muted"))
     return _lines(*rows)
 
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 
 from core import Progress, Status, events
+from tui.text import counted
 
 SYNC_VERBS = ("indexed", "removed", "renamed", "skipped", "FAILED", "batched", "sync", "vectors", "watch", "index")
 """The fixed words of the log's second column."""
@@ -84,8 +85,8 @@ def summary(state: DeckState, *, roomy: bool) -> list[tuple[str, str]]:
         parts.append(("● live" if state.own_writer else "● follows", "$success"))
     if status is not None:
         if roomy:
-            parts.append((f"{status.files:,} files", "$text-muted"))
-        parts.append((f"{status.chunks:,} chunks", "$text-muted"))
+            parts.append((counted(status.files, "file"), "$text-muted"))
+        parts.append((counted(status.chunks, "chunk"), "$text-muted"))
     if state.waiting:
         parts.append((f"{state.waiting:,} waiting" + (_time_left(state.embedding) if roomy else ""), "$accent"))
     elif roomy and status is not None:
@@ -119,7 +120,7 @@ def log_line(event: events.Event) -> LogLine | None:
     at = event.at_ms
     match event:
         case events.FileIndexed():
-            changed = f"{event.chunks} chunks" + (f", {event.chunks_same} same" if event.chunks_same else "")
+            changed = counted(event.chunks, "chunk") + (f", {event.chunks_same} same" if event.chunks_same else "")
             return LogLine(at, "indexed", event.path, f"{changed}  {event.milliseconds:.0f} ms")
         case events.FileRemoved():
             return LogLine(at, "removed", event.path)
@@ -133,14 +134,14 @@ def log_line(event: events.Event) -> LogLine | None:
             return LogLine(at, "batched", f"{event.events} events → {event.paths} paths")
         case events.SyncFinished(report=report):
             seconds = sum(report.seconds.values())
-            counted = (("indexed", report.indexed), ("removed", report.removed), ("FAILED", report.failed))
-            counts = ", ".join(f"{number} {name}" for name, number in counted if number) or "nothing changed"
+            amounts = (("indexed", report.indexed), ("removed", report.removed), ("FAILED", report.failed))
+            counts = ", ".join(f"{number} {name}" for name, number in amounts if number) or "nothing changed"
             return LogLine(at, "sync", report.reason, f"{counts}  {seconds:.2f} s")
         case events.EmbeddingFinished():
             return LogLine(at, "vectors", f"{event.vectors} made", f"{event.seconds:.1f} s")
         case events.EmbeddingFailed():
             again = "" if event.retry_in_seconds is None else f"; again in {event.retry_in_seconds:.0f} s"
-            return LogLine(at, "FAILED", "vectors", f"{event.chunks} chunks: {event.error}{again}")
+            return LogLine(at, "FAILED", "vectors", f"{counted(event.chunks, 'chunk')}: {event.error}{again}")
         case events.IdentityChanged():
             return LogLine(at, "index", event.reason, "redone" if event.redone else "not redone here")
         case events.WatchStarted():

@@ -49,6 +49,11 @@ def elided_citation(path: str, lines: str, cells: int) -> str:
     return elided_path(path, max(cells - cell_len(lines), 1)) + lines
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 hit`, `1,204 hits`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def cells_of(text: str) -> int:
     return cell_len(text)
 

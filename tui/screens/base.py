@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.geometry import Size
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState
 
@@ -53,6 +54,10 @@ class DeckScreen(Screen[None], inherit_bindings=False):
     NAME: ClassVar[str] = ""
     BINDINGS = bindings_of("deck")
     AUTO_FOCUS = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._focused_before: Widget | None = None
 
     @property
     def deck(self) -> MemdeckApp:
@@ -121,5 +126,12 @@ class DeckScreen(Screen[None], inherit_bindings=False):
         """Move in the pane that has the focus."""
 
     def _fit(self) -> None:
-        for name, on in size_classes(self.app.size).items():
+        """Put on the classes of the terminal's size; what had the focus before everything was hidden has it again."""
+        classes = size_classes(self.app.size)
+        if classes["-tiny"] and not self.has_class("-tiny"):
+            self._focused_before = self.focused
+        elif self._focused_before is not None and not classes["-tiny"]:
+            self.call_after_refresh(self._focused_before.focus)
+            self._focused_before = None
+        for name, on in classes.items():
             self.set_class(on, name)

@@ -17,7 +17,7 @@ from core import MemdeckError
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import DeckScreen, bindings_of
-from tui.text import cells_of, elided_path, shown
+from tui.text import cells_of, counted, elided_path, shown
 from tui.widgets.line import Line
 from tui.widgets.preview import Preview
 from tui.widgets.query_input import QueryInput
@@ -166,7 +166,7 @@ class BrowseScreen(DeckScreen, Generic[T]):
         )
         room = max(title.size.width - len(lines) - len(state) - 24, 8)
         left = Content.assemble("─ ", (elided_path(shown(page.path), room) + lines, "bold"), (state, "$warning"), " ")
-        right = f" {page.source.line_count:,} lines · {self.preview.percent}% ─"
+        right = f" {counted(page.source.line_count, 'line')} · {self.preview.percent}% ─"
         heading = shown(self._wanted.heading[-1]) if self._wanted is not None and self._wanted.heading else ""
         spare = title.size.width - left.cell_length - len(right) - 4
         title.set(left, f" {heading} ·{right}" if heading and cells_of(heading) <= spare else right)
@@ -225,7 +225,10 @@ class BrowseScreen(DeckScreen, Generic[T]):
         self.call_after_refresh(self.load)
 
     def _fit(self) -> None:
+        reading = self.preview.has_focus
         super()._fit()
+        if reading and self.has_class("-listonly"):
+            self.preview_size = "full"
         if self.is_mounted:
             self.rows.wide = self.has_class("-wide")
 

@@ -16,7 +16,7 @@ from tui.pages import Target
 from tui.screens.base import bindings_of
 from tui.screens.browse import BrowseScreen
 from tui.state import DeckState
-from tui.text import folded
+from tui.text import counted, folded
 from tui.widgets.document_list import DocumentList, FileRow
 
 FRESHEN_SECONDS = 1.0
@@ -136,7 +136,7 @@ def _indexed(row: IndexedDocument) -> FileRow:
     if row.warning:
         return FileRow("warning", row.path, row.warning)
     title = f"{row.title}  " if row.title else ""
-    return FileRow("ok", row.path, f"{title}{row.lines:,} lines {row.chunks:,} chunks")
+    return FileRow("ok", row.path, f"{title}{counted(row.lines, 'line')} {counted(row.chunks, 'chunk')}")
 
 
 def _skipped(status: Status) -> list[FileRow]:

@@ -19,6 +19,7 @@ from tui.pages import Target
 from tui.screens.base import bindings_of
 from tui.screens.browse import BrowseScreen
 from tui.state import DeckState
+from tui.text import counted
 from tui.widgets.hit_list import HitList
 
 HITS = 50
@@ -170,7 +171,7 @@ class SearchScreen(BrowseScreen[Hit]):
         result = self.result
         if result is not None:
             count = len(result.hits)
-            parts.append(f"{count}{'+' if count >= HITS else ''} hit{'' if count == 1 else 's'}")
+            parts.append(f"{HITS}+ hits" if count >= HITS else counted(count, "hit"))
             parts.append("ranking" if result.partial else _took(result, in_parts=self.has_class("-wide")))
             if result.catching_up:
                 parts.append("catching up")

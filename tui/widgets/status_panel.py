@@ -8,7 +8,7 @@ from textual.content import Content
 
 from core import Status
 from tui.state import DeckState
-from tui.text import shown
+from tui.text import counted, shown
 
 Row = tuple[str, str, str]
 """Label, words, style of the words."""
@@ -73,7 +73,13 @@ def _troubles(status: Status) -> list[Row]:
         rows.append(("", f"and {len(status.failed) - 3} more: the files screen lists them", "$error"))
     if status.skipped or status.ignored:
         ignored = sum(status.ignored.values())
-        rows.append(("left out", f"{len(status.skipped):,} files skipped, {ignored:,} folders ignored", "$text-muted"))
+        rows.append(
+            (
+                "left out",
+                f"{counted(len(status.skipped), 'file')} skipped, {counted(ignored, 'folder')} ignored",
+                "$text-muted",
+            )
+        )
     return rows
 
 
