@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import EmbeddingError
-from core.events import FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged
+from core.errors import EmbeddingError, StoreFull
+from core.events import FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged, StoreRecovered
+from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities
 from core.store.vectors import Vectors
@@ -304,3 +305,80 @@ def test_state_is_replaced_not_changed(bench: Callable[..., Bench]) -> None:
     here.sync()
     assert before == replace(before)
     assert here.worker.state is not before
+
+
+def test_keyword_rows_that_are_missing_are_made_up_for(bench: Callable[..., Bench], tmp_path: Path) -> None:
+    first = bench()
+    first.write("MEMORY.md", "needle\n")
+    first.sync()
+    first.worker.stop()
+    with Database.open(first.store) as database, database.transaction():
+        database.run("DELETE FROM chunks_fts WHERE rowid IN (SELECT id FROM chunks)")
+    second = Bench(tmp_path)
+    try:
+        second.sync()
+        assert len(second.happened(StoreRecovered)) == 1
+        with second.reading() as database:
+            assert database.count("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'needle'") == 1
+    finally:
+        second.worker.stop()
+
+
+def test_damaged_keyword_tables_are_made_anew(bench: Callable[..., Bench], tmp_path: Path) -> None:
+    first = bench()
+    for number in range(20):
+        first.write(f"memory/{number}.md", f"needle {number}\n")
+    first.sync()
+    first.worker.stop()
+    with Database.open(first.store) as database, database.transaction():
+        database.run("UPDATE chunks_fts_data SET block = zeroblob(20) WHERE id > 10")
+    second = Bench(tmp_path)
+    try:
+        for number in range(20):
+            second.write(f"memory/{number}.md", f"thread {number}\n")
+        second.sync()
+        with second.reading() as database:
+            assert database.count("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'thread'") == 20
+    finally:
+        second.worker.stop()
+
+
+def test_a_full_disk_loses_nothing_and_is_made_up_for(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = bench()
+    here.write("memory/a.md", "first\n")
+    here.sync()
+    prepare = Database._prepare_writer
+
+    def small(self: Database) -> None:
+        prepare(self)
+        self.connection.pragma("max_page_count", self.count("PRAGMA page_count") + 2)
+
+    here.worker.stop()
+    monkeypatch.setattr(Database, "_prepare_writer", small)
+    for number in range(50):
+        here.write(f"memory/{number:02}.md", f"text {number} " * 400)
+    with pytest.raises(StoreFull):
+        here.sync()
+    assert "memory/a.md" in here.paths()
+    monkeypatch.undo()
+    here.worker.stop()
+    assert here.sync().failed == 0
+    assert len(here.paths()) == 51
+
+
+def test_while_another_process_holds_the_write_lock_nothing_is_lost(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    here.write("memory/a.md", "first\n")
+    here.sync()
+    other = Database.open(here.store)
+    other.run("BEGIN IMMEDIATE")
+    here.write("memory/b.md", "second\n")
+    ticket = here.ask()
+    time.sleep(0.5)
+    assert here.paths() == ["memory/a.md"]
+    other.run("COMMIT")
+    other.close()
+    assert ticket.done.result(timeout=30).indexed == 1
+    assert here.paths() == ["memory/a.md", "memory/b.md"]

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from core.embedding.base import Embedder
-from core.errors import StoreBusy, StoreCorrupt, StoreError, StoreReadOnly
+from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreReadOnly
 from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
+from core.store.check import rebuild_keywords, repair, rows_agree
 from core.store.database import Database, set_aside
 from core.store.writer_lock import WriterLock
 from core.sync.flights import Flight
@@ -61,6 +62,7 @@ class IndexWorker:
         self._role: WriterRole | FollowerRole | None = None
         self._reopened_at = float("-inf")
         self._takeover_at = 0.0
+        self._keywords_damaged = False
         self.state = WorkerState()
 
     # -- from any thread
@@ -181,6 +183,7 @@ class IndexWorker:
     def _become_writer(self, flights: list[Flight]) -> None:
         database = self._open_database()
         try:
+            self._mend(database)
             role = WriterRole(
                 database,
                 self._options,
@@ -200,6 +203,17 @@ class IndexWorker:
                 role.enqueue(request)
         self._note(is_writer=True, owner_pid=os.getpid(), read_only=False)
         self._bus.publish(WriterChanged(at_ms=self._now_ms(), pid=os.getpid(), own=True))
+
+    def _mend(self, database: Database) -> None:
+        """Repair keyword rows that are damaged, or that do not match the chunks, before anything is built on them."""
+        try:
+            if not self._keywords_damaged and rows_agree(database):
+                return
+        except KeywordsDamaged:
+            self._keywords_damaged = True
+        done = [f"{rebuild_keywords(database)} chunks"] if self._keywords_damaged else list(repair(database))
+        self._keywords_damaged = False
+        self._bus.publish(StoreRecovered(at_ms=self._now_ms(), action="repaired", detail="; ".join(done)))
 
     def _try_takeover(self) -> None:
         """Become the writer when the one that wrote is gone; what it left unanswered is done here."""
@@ -227,6 +241,10 @@ class IndexWorker:
             if self._rebuild(error):
                 self._retry(flights)
                 return
+        elif isinstance(error, KeywordsDamaged) and not self._keywords_damaged:
+            self._keywords_damaged = True
+            self._retry(flights)
+            return
         elif isinstance(error, StoreReadOnly):
             if self._reopen(error, flights):
                 return
