@@ -17,7 +17,7 @@ from urllib.parse import quote
 import apsw
 
 from core.errors import StoreCorrupt, StoreError, StoreMissing, StoreReadOnly
-from core.store.failures import translated
+from core.store.failures import raise_ours, translated
 from core.store.place import is_foreign, is_network_file_system, move_aside, private_copy
 from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES
 
@@ -204,8 +204,10 @@ class Database:
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Value, ...]]:
         """All rows of a statement. Raises StoreError."""
-        with translated(self.path, self.connection):
+        try:
             return self.connection.execute(sql, values).fetchall()
+        except apsw.Error as error:
+            raise_ours(error, self.path, self.connection)
 
     def value(self, sql: str, values: Sequence[object] = ()) -> Value:
         """The first column of the first row, None when there is none. Raises StoreError."""
@@ -223,15 +225,16 @@ class Database:
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute one statement; the number of rows it changed. Raises StoreError."""
-        with translated(self.path, self.connection):
-            self.connection.execute(sql, values).fetchall()
-            return int(self.connection.changes())
+        self.rows(sql, values)
+        return int(self.connection.changes())
 
     def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Execute one statement for each row of values. Raises StoreError."""
         if rows:
-            with translated(self.path, self.connection):
+            try:
                 self.connection.executemany(sql, rows)
+            except apsw.Error as error:
+                raise_ours(error, self.path, self.connection)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from core.store.document_reader import DocumentReader
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.file_errors import FileErrors
 from core.store.identity import Identities, in_force_of
-from core.store.keyword_rows import KeywordRow, KeywordRows, keyword_row
+from core.store.keyword_rows import KeywordRows, keyword_row
 from core.store.texts import storable
 from core.store.vector_rows import VectorRows
 from core.types import Chunk, Document, Source, StatKey
@@ -42,7 +42,7 @@ class _Prepared:
     embed_hash: bytes
     line_map: str | None
     observed_ms: int | None
-    path_words: tuple[str, ...]
+    titles: tuple[str, ...]
 
     @property
     def content(self) -> tuple[str, str, bytes]:
@@ -100,7 +100,7 @@ class Documents(DocumentReader, FileErrors):
         path = storable(document.path)
         added = [(first_id + position, chunk) for position, chunk in enumerate(new)]
         rebuilt = same if old_build != build else []
-        keyword_rows = [_keyword_row(chunk_id, chunk, path) for chunk_id, chunk in (*added, *rebuilt)]
+        keyword_rows = [keyword_row(chunk_id, chunk.titles, path, chunk.text) for chunk_id, chunk in (*added, *rebuilt)]
 
         file_id = self._write_file(document, len(chunks), build, scanned_ns, now_ms, details)
         self._drop_chunks(gone, [chunk_id for chunk_id, _ in rebuilt])
@@ -248,10 +248,6 @@ def _prepare(chunk: Chunk, embed_hash: bytes) -> _Prepared:
         chunk.observed_ms,
         heading,
     )
-
-
-def _keyword_row(chunk_id: int, chunk: _Prepared, path: str) -> KeywordRow:
-    return keyword_row(chunk_id, chunk.path_words, path, chunk.text)
 
 
 def _storable(text: str | None) -> str | None:

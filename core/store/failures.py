@@ -6,10 +6,13 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import apsw
 
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
+
+_PASSED = (apsw.InterruptError, apsw.MisuseError, apsw.ThreadingViolationError, apsw.ConnectionClosedError)
 
 
 @contextmanager
@@ -17,31 +20,41 @@ def translated(path: Path, connection: apsw.Connection | None = None) -> Iterato
     """Errors of SQLite and of the file system as errors of ours; interrupts and misuse pass."""
     try:
         yield
-    except OSError as error:
-        raise _from_errno(path, error.errno or 0, str(error)) from error
-    except (apsw.InterruptError, apsw.MisuseError, apsw.ThreadingViolationError, apsw.ConnectionClosedError):
-        raise
-    except apsw.CorruptError as error:
-        if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
-            raise KeywordsDamaged(
-                f"the keyword tables of {path} are damaged: {error}", remedy="memdeck doctor"
-            ) from error
-        raise StoreCorrupt(f"{path} is damaged: {error}") from error
-    except apsw.NotADBError as error:
-        raise StoreCorrupt(f"{path} is not a database: {error}") from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StoreReadOnly(f"{path} cannot be written: {error}") from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{path} is in use: {error}") from error
-    except apsw.FullError as error:
-        raise StoreFull(f"no space left for {path}") from error
-    except apsw.CantOpenError as error:
-        raise StoreReadOnly(f"no files can be made beside {path}: {error}") from error
-    except apsw.IOError as error:
-        number = connection.system_errno if connection is not None else 0
-        raise _from_errno(path, number, str(error)) from error
-    except apsw.Error as error:
-        raise StoreError(f"{path}: {error}") from error
+    except (OSError, apsw.Error) as error:
+        raise_ours(error, path, connection)
+
+
+def raise_ours(error: OSError | apsw.Error, path: Path, connection: apsw.Connection | None = None) -> NoReturn:
+    """Raise our error for one of SQLite or of the file system; interrupts and misuse are raised as they are."""
+    if isinstance(error, _PASSED):
+        raise error
+    raise _ours(error, path, connection) from error
+
+
+def _ours(error: OSError | apsw.Error, path: Path, connection: apsw.Connection | None) -> StoreError:
+    match error:
+        case OSError():
+            return _from_errno(path, error.errno or 0, str(error))
+        case apsw.CorruptError() if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
+            return KeywordsDamaged(
+                f"the keyword tables of {path} are damaged: {error}", remedy="memdeck doctor --repair"
+            )
+        case apsw.CorruptError():
+            return StoreCorrupt(f"{path} is damaged: {error}")
+        case apsw.NotADBError():
+            return StoreCorrupt(f"{path} is not a database: {error}")
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StoreReadOnly(f"{path} cannot be written: {error}")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"{path} is in use: {error}")
+        case apsw.FullError():
+            return StoreFull(f"no space left for {path}")
+        case apsw.CantOpenError():
+            return StoreReadOnly(f"no files can be made beside {path}: {error}")
+        case apsw.IOError():
+            number = connection.system_errno if connection is not None else 0
+            return _from_errno(path, number, str(error))
+    return StoreError(f"{path}: {error}")
 
 
 def _from_errno(path: Path, number: int, words: str) -> StoreError:
