@@ -82,11 +82,17 @@ class StoreFull(StoreError):
 
 
 class EmbeddingError(MemdeckError):
-    """An embedding provider failed; `retryable` tells whether waiting may help."""
+    """An embedding provider failed; `retryable` tells whether waiting may help.
 
-    def __init__(self, message: str, *, remedy: str = "", retryable: bool = False) -> None:
+    `retry_after`: seconds that the provider asked to wait, None where it did not say.
+    """
+
+    def __init__(
+        self, message: str, *, remedy: str = "", retryable: bool = False, retry_after: float | None = None
+    ) -> None:
         super().__init__(message, remedy=remedy)
         self.retryable = retryable
+        self.retry_after = retry_after
 
 
 class ProviderUnavailable(EmbeddingError):

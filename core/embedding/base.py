@@ -6,8 +6,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 from core.errors import BadVector, EmbeddingError
+from core.settings.kinds import is_loopback
 from core.types import EmbeddingIdentity
 
 if TYPE_CHECKING:
@@ -74,6 +76,16 @@ class Embedder(Protocol):
         ...
 
 
+def text_goes_to(embedder: Embedder | None) -> str:
+    """Where the text goes that is embedded, in words: nowhere, this machine only, or the host that gets it."""
+    if embedder is None:
+        return "nowhere"
+    parts = urlsplit(embedder.identity.endpoint)
+    if not parts.hostname or is_loopback(embedder.identity.endpoint):
+        return f"this machine only ({parts.netloc})" if parts.netloc else "this machine only"
+    return parts.netloc
+
+
 def normalised(values: object, dims: int | None = None) -> Vector:
     """`values` as a float32 vector of L2 norm 1.
 
@@ -83,7 +95,7 @@ def normalised(values: object, dims: int | None = None) -> Vector:
 
     try:
         vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadVector(f"not a row of numbers: {type(error).__name__}") from error
     if vector.ndim != 1 or vector.size == 0:
         raise BadVector(f"not a row of numbers: shape {vector.shape}")

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from core.embedding.base import Embedder
+from core.embedding.base import Embedder, text_goes_to
 from core.embedding.fastembed_model import FastembedEmbedder
 from core.embedding.local import UNMEASURED_PROFILE, LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
 from core.errors import EmbeddingError
 from core.settings import Settings
 from core.types import Progress
+
+if TYPE_CHECKING:
+    from core.embedding.providers import RemoteName
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Selection:
 
     `requested` is the provider that was asked for, `provider` and `model` are what is used ("none" and "" without an
     embedder). `reason` says, in one line, why that differs from what was asked for; `remedy` what to do about it.
+    `standby` is the fallback, for `Failover` to use; `standby_reason` why there is none although it was asked for.
     """
 
     embedder: Embedder | None
@@ -29,6 +34,14 @@ class Selection:
     model: str
     reason: str | None = None
     remedy: str | None = None
+    standby: Embedder | None = None
+    standby_reason: str | None = None
+
+    @property
+    def text_goes_to(self) -> str:
+        """Where text goes, in words, with the fallback's place."""
+        places = [text_goes_to(embedder) for embedder in (self.embedder, self.standby) if embedder is not None]
+        return ", or as a fallback: ".join(dict.fromkeys(places)) or "nowhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +75,56 @@ def select_embedder(
     """Choose and build the embedder; cheap, since nothing is loaded before its first use. No provider raises here."""
     requested = settings.provider
     surroundings = Surroundings(environ, cache_dir, on_progress)
-    name = "local" if requested == "auto" else requested
-    factory = PROVIDERS.get(name)
-    if factory is None:
-        reason = f"the provider {name} is not part of this version of memdeck; searches go by keyword"
-        return Selection(None, requested, "none", "", reason, 'provider = "local" searches by meaning on this machine')
+    name = _automatic(settings, environ) if requested == "auto" else requested
+    standby = _standby(name, settings, surroundings)
     try:
-        made = factory(settings, surroundings)
+        made = PROVIDERS[name](settings, surroundings)
     except EmbeddingError as error:
-        return Selection(None, requested, "none", "", f"{error}; searches go by keyword", error.remedy or None)
-    if made.embedder is None:
-        return Selection(None, requested, "none", "", made.reason, made.remedy)
-    identity = made.embedder.identity
-    return Selection(made.embedder, requested, identity.provider, identity.model, made.reason, made.remedy)
+        made = Made(None, f"{error}; searches go by keyword", error.remedy or None)
+    identity = made.embedder.identity if made.embedder is not None else None
+    return Selection(
+        made.embedder,
+        requested,
+        identity.provider if identity is not None else "none",
+        identity.model if identity is not None else "",
+        made.reason,
+        made.remedy,
+        standby.embedder,
+        standby.reason,
+    )
+
+
+def _automatic(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Local, unless the user allowed remote providers and the key of one is set."""
+    if not settings.remote.allow:
+        return "local"
+    from core.embedding.providers import auto_choice
+
+    return auto_choice(settings, environ) or "local"
+
+
+def _standby(name: str, settings: Settings, surroundings: Surroundings) -> Made:
+    """The fallback of the provider `name`, or why there is none; `model` is not for it."""
+    wanted = settings.fallback
+    if wanted == "none" or name == "none":
+        return Made(None)
+    if wanted == name:
+        return Made(None, f"the fallback is the provider itself, {name}")
+    try:
+        if wanted == "local":
+            return _local(settings.model_copy(update={"model": None}), surroundings)
+        return _remote(wanted, standby=True)(settings, surroundings)
+    except EmbeddingError as error:
+        return Made(None, f"no fallback: {error}", error.remedy or None)
+
+
+def _remote(name: RemoteName, *, standby: bool = False) -> Factory:
+    def make(settings: Settings, surroundings: Surroundings) -> Made:
+        from core.embedding.providers import make_remote  # what requests need costs a keyword search too much
+
+        return Made(make_remote(name, settings, surroundings.environ, standby=standby))
+
+    return make
 
 
 def _local(settings: Settings, surroundings: Surroundings) -> Made:
@@ -111,7 +161,8 @@ def _none(settings: Settings, surroundings: Surroundings) -> Made:
     return Made(None)
 
 
-PROVIDERS: Mapping[str, Factory] = {"local": _local, "none": _none}
+REMOTE: tuple[RemoteName, ...] = ("openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible")
+PROVIDERS: Mapping[str, Factory] = {"local": _local, "none": _none, **{name: _remote(name) for name in REMOTE}}
 """Every provider that this version can use, by the name that the setting has."""
 
 

@@ -1,0 +1,547 @@
+"""Providers that fail, stall, refuse and lie: what is tried again, what is given up, what is said of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import numpy as np
+import pytest
+
+from core.embedding import asking
+from core.errors import EmbeddingError, InputTooLarge, ProviderUnavailable, QuotaExhausted
+from tests.provider_server import KEY, Answer, ProviderServer, Seen, openai_reply, provider_server, remote, unit
+
+BUSY = Answer({"error": {"message": "Rate limit reached"}}, 429)
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with provider_server() as running:
+        yield running
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses between attempts that are short."""
+    monkeypatch.setattr(asking, "FIRST_BACKOFF_SECONDS", 0.01)
+
+
+def told(status: int, retry_after: str, **headers: str) -> Answer:
+    return Answer({"error": {"message": "slow down"}}, status, {"retry-after": retry_after, **headers})
+
+
+def timed(work: Callable[[], object]) -> float:
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started
+
+
+# -- waiting
+
+
+def test_the_stated_wait_is_kept_however_often_it_is_stated(server: ProviderServer) -> None:
+    server.then(*[told(429, "1")] * 3)
+    embedder = remote(server)
+    (made,) = embedder.embed_documents(["a"])
+    embedder.close()
+
+    gaps = [later.at - earlier.at for earlier, later in zip(server.seen, server.seen[1:], strict=False)]
+    assert len(server.seen) == 4
+    assert all(gap >= 1 for gap in gaps)
+    np.testing.assert_allclose(made, unit("a"), atol=1e-6)
+
+
+def test_a_date_says_how_long_to_wait_by_the_providers_clock(server: ProviderServer) -> None:
+    theirs = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
+    until = format_datetime(theirs + timedelta(seconds=1), usegmt=True)
+    server.then(told(503, until, date=format_datetime(theirs, usegmt=True)))
+    embedder = remote(server)
+    embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert server.seen[1].at - server.seen[0].at >= 1
+
+
+@pytest.mark.parametrize("hint", ["banana", "-5", "nan", "inf", ""])
+def test_a_hint_that_makes_no_sense_is_no_hint(server: ProviderServer, quick: None, hint: str) -> None:
+    server.then(told(429, hint))
+    embedder = remote(server)
+    embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert len(server.seen) == 2
+
+
+def test_a_wait_is_shared_by_all_requests_under_way(server: ProviderServer) -> None:
+    server.then(told(429, "1"))
+    embedder = remote(server)
+    first = threading.Thread(target=embedder.embed_documents, args=(["a"],))
+    first.start()
+    while not server.seen:
+        time.sleep(0.005)
+    time.sleep(0.1)
+    others = [threading.Thread(target=embedder.embed_documents, args=([text],)) for text in "bcd"]
+    for thread in others:
+        thread.start()
+    for thread in [first, *others]:
+        thread.join(20)
+    embedder.close()
+
+    assert len(server.seen) == 5
+    assert all(seen.at - server.seen[0].at >= 1 for seen in server.seen[1:])
+
+
+def test_an_hour_is_not_waited_but_said(server: ProviderServer) -> None:
+    server.then(told(429, "3600"))
+    embedder = remote(server)
+    with pytest.raises(EmbeddingError, match=r"openai asks to wait 60 min; .*limit of requests \(429\)") as caught:
+        embedder.embed_documents(["a"])
+    for call in (lambda: embedder.embed_documents(["b"]), lambda: embedder.embed_query("c")):
+        with pytest.raises(EmbeddingError, match="openai asks to wait"):
+            call()
+    embedder.close()
+
+    assert len(server.seen) == 1, "nobody is asked before the hour is over"
+    assert caught.value.retryable
+    assert caught.value.retry_after == pytest.approx(3600, abs=30)
+    assert "kept" in caught.value.remedy
+
+
+def test_a_query_does_not_wait_as_long_as_documents_do(server: ProviderServer) -> None:
+    server.then(told(429, "20"))
+    embedder = remote(server)
+    with pytest.raises(EmbeddingError, match="asks to wait 20 s"):
+        embedder.embed_query("a")
+    embedder.close()
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
+def test_what_may_pass_is_tried_three_times(server: ProviderServer, quick: None, status: int) -> None:
+    server.rule = lambda seen: Answer({"error": {"message": "not now"}}, status)
+    embedder = remote(server)
+    with pytest.raises(EmbeddingError, match="not now") as caught:
+        embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert len(server.seen) == 3
+    assert caught.value.retryable
+
+
+def test_pauses_grow(server: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "FIRST_BACKOFF_SECONDS", 0.1)
+    server.then(*[Answer(b"", 500)] * 2)
+    embedder = remote(server)
+    embedder.embed_documents(["a"])
+    embedder.close()
+
+    first, second = (later.at - earlier.at for earlier, later in zip(server.seen, server.seen[1:], strict=False))
+    assert first >= 0.1
+    assert second >= 0.2
+
+
+def test_googles_retry_info_is_a_hint(server: ProviderServer) -> None:
+    detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1.5s"}
+    error = {"code": 429, "message": "You exceeded your current quota", "status": "RESOURCE_EXHAUSTED"}
+    server.then(Answer({"error": {**error, "details": [detail]}}, 429))
+    embedder = remote(server, "gemini")
+    embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert server.seen[1].at - server.seen[0].at >= 1.5
+
+
+# -- cancelling
+
+
+STALLS = {"wait": told(429, "30"), "slow": Answer(wait=30), "drip": Answer(openai_reply(["a"]), drip=0.05)}
+
+
+@pytest.mark.parametrize("answer", STALLS.values(), ids=STALLS)
+def test_cancelling_is_instant(server: ProviderServer, answer: Answer) -> None:
+    server.rule = lambda seen: answer
+    embedder = remote(server)
+    cancel = threading.Event()
+    failures: list[EmbeddingError] = []
+
+    def embed() -> None:
+        try:
+            embedder.embed_documents(["a"], cancel)
+        except EmbeddingError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=embed)
+    thread.start()
+    while not server.seen:
+        time.sleep(0.005)
+    time.sleep(0.1)
+    cancel.set()
+    waited = timed(lambda: thread.join(20))
+    embedder.close()
+
+    assert waited < 2
+    assert "cancelled" in str(failures[0])
+
+
+@pytest.mark.parametrize("answer", STALLS.values(), ids=STALLS)
+def test_closing_ends_what_is_under_way(server: ProviderServer, answer: Answer) -> None:
+    server.rule = lambda seen: answer
+    embedder = remote(server)
+    failures: list[str] = []
+
+    def embed() -> None:
+        try:
+            embedder.embed_documents(["a"])
+        except EmbeddingError as error:
+            failures.append(str(error))
+
+    thread = threading.Thread(target=embed)
+    thread.start()
+    while not server.seen:
+        time.sleep(0.005)
+    embedder.close()
+    embedder.close()
+    thread.join(20)
+
+    assert failures == ["the embedder is closed"]
+    with pytest.raises(EmbeddingError, match="closed"):
+        embedder.embed_query("a")
+
+
+# -- networks
+
+
+def test_a_slow_answer_ends_at_its_time(server: ProviderServer, quick: None) -> None:
+    server.rule = lambda seen: Answer(openai_reply(["a"]), drip=0.02)
+    embedder = remote(server, remote={"batch_timeout_seconds": 0.3})
+    with pytest.raises(EmbeddingError, match=r"did not answer within 0\.3 s") as caught:
+        embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    "bad", [Answer(openai_reply(["a"]), cut=60), Answer(b'{"data": [{"ind'), Answer(b"<html>sign in</html>")]
+)
+def test_half_a_reply_is_asked_for_again(server: ProviderServer, quick: None, bad: Answer) -> None:
+    server.then(bad)
+    embedder = remote(server)
+    (made,) = embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert len(server.seen) == 2
+    np.testing.assert_allclose(made, unit("a"), atol=1e-6)
+
+
+def test_nobody_at_the_address_is_said_with_a_remedy(server: ProviderServer, quick: None) -> None:
+    embedder = remote(server, "ollama")
+    server.close()
+    with pytest.raises(EmbeddingError, match="cannot be reached") as caught:
+        embedder.embed_query("a")
+    embedder.close()
+
+    assert caught.value.retryable
+    assert "ollama serve" in caught.value.remedy
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_reply_without_end_is_cut_off(server: ProviderServer, packed: bool) -> None:
+    server.then(Answer(b'{"data": "' + b"x" * 8_000_000 + b'"}', packed=packed))
+    embedder = remote(server)
+    with pytest.raises(EmbeddingError, match="larger than 1 MiB"):
+        embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_leads_to_another_host(server: ProviderServer, status: int) -> None:
+    with provider_server() as other:
+        server.rule = lambda seen: Answer(b"", status, {"location": other.url + "/v1/embeddings"})
+        embedder = remote(server)
+        with pytest.raises(ProviderUnavailable, match=other.url.removeprefix("http://")) as caught:
+            embedder.embed_documents(["a"])
+        embedder.close()
+
+        assert other.seen == []
+        assert "base_url" in caught.value.remedy
+
+
+def test_a_redirect_within_the_host_is_followed(server: ProviderServer) -> None:
+    server.then(Answer(b"", 308, {"location": "/v2/embeddings"}))
+    embedder = remote(server)
+    embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert [seen.path for seen in server.seen] == ["/v1/embeddings", "/v2/embeddings"]
+    assert server.seen[0].body == server.seen[1].body
+
+
+def test_a_circle_of_redirects_ends(server: ProviderServer) -> None:
+    server.rule = lambda seen: Answer(b"", 307, {"location": seen.path})
+    embedder = remote(server)
+    with pytest.raises(ProviderUnavailable):
+        embedder.embed_documents(["a"])
+    embedder.close()
+
+
+# -- refusals
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini", "voyage", "mistral"])
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_named_by_where_it_came_from(server: ProviderServer, provider: str, status: int) -> None:
+    server.rule = lambda seen: Answer({"error": {"message": f"Incorrect API key provided: {KEY}"}}, status)
+    embedder = remote(server, provider)
+    with pytest.raises(ProviderUnavailable, match=rf"{provider} refuses the key \({status}\)") as caught:
+        embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert f"{provider.upper()}_API_KEY" in caught.value.remedy
+    assert len(server.seen) == 1
+
+
+def test_googles_word_for_a_bad_key_is_understood(server: ProviderServer) -> None:
+    error = {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}
+    reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+    server.rule = lambda seen: Answer({"error": {**error, "details": [reason]}}, 400)
+    embedder = remote(server, "gemini")
+    with pytest.raises(ProviderUnavailable, match="refuses the key"):
+        embedder.embed_documents(["a", "b"])
+    embedder.close()
+
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "answer"),
+    [
+        (
+            "openai",
+            Answer({"error": {"code": "insufficient_quota", "message": "You exceeded your quota"}}, 429),
+        ),
+        ("voyage", Answer({"detail": "payment required"}, 402)),
+        (
+            "gemini",
+            Answer(
+                {"error": {"message": "quota", "details": [{"violations": [{"quotaId": "EmbedRequestsPerDayFree"}]}]}},
+                429,
+            ),
+        ),
+    ],
+)
+def test_a_quota_used_up_is_a_state(server: ProviderServer, provider: str, answer: Answer) -> None:
+    server.rule = lambda seen: answer
+    embedder = remote(server, provider)
+    for _ in range(3):
+        with pytest.raises(QuotaExhausted, match=f"the quota of {provider} is used up"):
+            embedder.embed_documents(["a"])
+    embedder.close()
+
+    assert len(server.seen) == 1
+
+
+def test_a_model_that_ollama_lacks_is_to_be_pulled(server: ProviderServer) -> None:
+    server.rule = lambda seen: Answer({"error": 'model "nomic-embed-text" not found, try pulling it first'}, 404)
+    embedder = remote(server, "ollama")
+    with pytest.raises(ProviderUnavailable, match="nomic-embed-text") as caught:
+        embedder.embed_query("a")
+    embedder.close()
+
+    assert caught.value.remedy == "run `ollama pull nomic-embed-text`"
+
+
+# -- sizes
+
+
+def limited(items: int, units: int, message: str = "bad request") -> Callable[[Seen], Answer | None]:
+    """Refuses more than so many texts, and any text of more characters."""
+
+    def rule(seen: Seen) -> Answer | None:
+        if len(seen.texts) > items or any(len(text) > units for text in seen.texts):
+            return Answer({"error": {"message": message}}, 400)
+        return None
+
+    return rule
+
+
+def test_a_batch_that_is_too_large_is_halved_until_it_fits(server: ProviderServer) -> None:
+    server.rule = limited(10, 1600)
+    embedder = remote(server)
+    texts = [f"text {number}" for number in range(32)]
+    made = embedder.embed_documents(texts)
+    taken = [len(seen.texts) for seen in server.seen]
+    embedder.embed_documents([f"more {number}" for number in range(32)])
+    embedder.close()
+
+    np.testing.assert_allclose(made, [unit(text) for text in texts], atol=1e-6)
+    assert taken == [32, 16, 8, 8, 16, 8, 8]
+    assert [len(seen.texts) for seen in server.seen[7:]] == [8, 8, 8, 8], "what was learnt is kept"
+
+
+def test_a_text_that_is_rejected_is_named_alone(server: ProviderServer) -> None:
+    server.rule = lambda seen: Answer({"error": {"message": "no"}}, 400) if "odd" in seen.texts else None
+    embedder = remote(server)
+    outcomes = embedder.embed_documents(["a", "odd", "b"])
+    embedder.close()
+
+    assert str(outcomes[1]) == "openai rejects the text (400): no"
+    np.testing.assert_allclose([outcomes[0], outcomes[2]], [unit("a"), unit("b")], atol=1e-6)
+
+
+def test_a_text_that_is_too_long_for_the_provider_is_embedded_in_pieces(server: ProviderServer) -> None:
+    server.rule = limited(10, 1600, "maximum context length is 1600")
+    embedder = remote(server)
+    outcomes = embedder.embed_documents(["x" * 3000, "：" * 2000, "short"])
+    embedder.close()
+
+    assert not [outcome for outcome in outcomes if isinstance(outcome, EmbeddingError)]
+    pieces = [text for seen in server.seen for text in seen.texts if len(seen.texts) <= 10]
+    assert "x" * 1500 in pieces
+
+
+def test_a_text_that_no_cutting_helps_is_refused_by_name(server: ProviderServer) -> None:
+    server.rule = lambda seen: (
+        Answer({"error": {"message": "input is too large"}}, 413) if any("x" in text for text in seen.texts) else None
+    )
+    embedder = remote(server)
+    outcomes = embedder.embed_documents(["x" * 10_000, "fine"])
+    embedder.close()
+
+    assert isinstance(outcomes[0], InputTooLarge)
+    np.testing.assert_allclose(outcomes[1], unit("fine"), atol=1e-6)
+
+
+def test_a_text_beyond_the_known_limit_is_never_sent_whole(server: ProviderServer) -> None:
+    embedder = remote(server)
+    limit = embedder.limits.item_bytes
+    long = "wörter und sätze " * 5000
+    (made,) = embedder.embed_documents([long])
+    embedder.close()
+
+    sent = server.embedded()
+    assert all(len(text.encode()) <= limit for text in sent)
+    assert "".join(sent) == long
+    expected = sum(unit(text) * len(text) for text in sent)
+    np.testing.assert_allclose(made, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_requests_stay_within_the_byte_limit(server: ProviderServer) -> None:
+    embedder = remote(server, "mistral")
+    embedder.embed_documents([str(number) * 3000 for number in range(10, 50)])
+    embedder.close()
+
+    assert all(sum(len(text.encode()) for text in seen.texts) <= 32_000 for seen in server.seen)
+
+
+def test_a_provider_that_takes_nothing_is_told_from_a_text_that_is_odd(server: ProviderServer) -> None:
+    server.rule = lambda seen: Answer({"error": {"message": "unknown field encoding_format"}}, 400)
+    embedder = remote(server)
+    with pytest.raises(EmbeddingError, match=r"openai takes no text at all: .*unknown field") as caught:
+        embedder.embed_documents([f"text {number}" for number in range(32)])
+    embedder.close()
+
+    assert not caught.value.retryable
+    assert len(server.seen) <= 8
+
+
+MISMATCHES = {
+    "short": lambda data: data[:-1],
+    "long": lambda data: [*data, data[0]],
+    "out of range": lambda data: [{**row, "index": row["index"] + 1} for row in data],
+    "half indexed": lambda data: [{"embedding": data[0]["embedding"]}, {**data[0], "index": 7}, *data[2:]],
+}
+
+
+@pytest.mark.parametrize("spoil", MISMATCHES.values(), ids=MISMATCHES)
+def test_replies_that_do_not_match_are_refused(
+    server: ProviderServer, quick: None, spoil: Callable[[list[object]], list[object]]
+) -> None:
+    server.rule = lambda seen: Answer({"data": spoil(openai_reply(seen.texts)["data"])})
+    embedder = remote(server)
+    with pytest.raises(EmbeddingError, match="came back"):
+        embedder.embed_documents(["a", "b", "c", "d"])
+    embedder.close()
+
+    assert len(server.seen) <= 5
+
+
+def test_a_row_given_twice_is_never_taken_for_another(server: ProviderServer, quick: None) -> None:
+    def spoilt(seen: Seen) -> Answer:
+        data = openai_reply(seen.texts)["data"]
+        return Answer({"data": [{**row, "index": 0} for row in data]})
+
+    server.rule = spoilt
+    embedder = remote(server)
+    made = embedder.embed_documents(["a", "b", "c", "d"])
+    embedder.close()
+
+    np.testing.assert_allclose(made, [unit(text) for text in "abcd"], atol=1e-6)
+
+
+def test_a_text_that_a_provider_leaves_out_costs_only_itself(server: ProviderServer, quick: None) -> None:
+    server.rule = lambda seen: Answer(openai_reply([text for text in seen.texts if text != "lost"]))
+    embedder = remote(server)
+    outcomes = embedder.embed_documents(["a", "b", "lost", "c"])
+    embedder.close()
+
+    assert "0 vectors came back for 1 texts" in str(outcomes[2])
+    np.testing.assert_allclose([outcomes[0], outcomes[1], outcomes[3]], [unit(t) for t in "abc"], atol=1e-6)
+
+
+def test_what_a_failed_call_had_made_is_not_asked_for_again(server: ProviderServer, quick: None) -> None:
+    texts = [f"{number} " + "x" * 20_000 for number in range(8)]
+    server.then(lambda seen: None, *[Answer(b"", 500)] * 3)
+    embedder = remote(server, "openai")
+    with pytest.raises(EmbeddingError):
+        embedder.embed_documents(texts)
+    made = embedder.embed_documents(texts)
+    embedder.close()
+
+    answered = [text for seen in [server.seen[0], *server.seen[4:]] for text in seen.texts]
+    assert sorted(answered) == sorted(texts)
+    np.testing.assert_allclose(made, [unit(text) for text in texts], atol=1e-6)
+
+
+# -- secrets
+
+
+def test_the_key_appears_nowhere(
+    server: ProviderServer, quick: None, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    leaky = {"error": {"message": f"bad {KEY} and Bearer {KEY} and header-secret-77"}}
+    shown: list[str] = []
+    for status in (301, 400, 401, 403, 404, 413, 418, 429, 500):
+        server.rule = lambda seen, status=status: Answer(leaky, status, {"location": f"http://{KEY}.example/"})
+        for provider in ("openai", "gemini"):
+            embedder = remote(server, provider, remote={"headers": {"X-Secret": "header-secret-77"}})
+            shown.append(repr(vars(embedder)) + repr(vars(embedder.asker)) + str(embedder.identity))
+            try:
+                shown.append(repr(embedder.embed_documents(["a"])))
+            except EmbeddingError as error:
+                shown += [str(error), repr(error), error.remedy, "".join(traceback.format_exception(error))]
+                shown += [repr(vars(cause)) for cause in (error.__cause__, error.__context__) if cause is not None]
+            embedder.close()
+
+    captured = capfd.readouterr()
+    everything = "\n".join([*shown, caplog.text, captured.out, captured.err])
+    assert KEY not in everything
+    assert "header-secret-77" not in everything
+
+
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown() -> None:
+    from core.embedding.providers import make_remote
+    from core.settings import Settings
+
+    for key in ("sk-line\nbreak", "sk-schlüssel"):
+        with pytest.raises(ProviderUnavailable, match="HTTP does not allow") as caught:
+            make_remote("openai", Settings.model_validate({"provider": "openai"}), {"OPENAI_API_KEY": key})
+        assert key not in str(caught.value) + caught.value.remedy
