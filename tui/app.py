@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -25,6 +23,7 @@ from tui.bridge import EventBridge
 from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
 from tui.editor import NoEditor, editor_command, run_editor
+from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
 from tui.screens.documents import FilesScreen, SessionsScreen
 from tui.screens.first_run import FirstRunScreen
@@ -41,22 +40,6 @@ BATCH_SECONDS = 0.25
 STATUS_SECONDS = 1.0
 TWICE_SECONDS = 2.0
 ORDER = ("search", "sessions", "status", "files")
-
-
-@dataclass(frozen=True, slots=True)
-class AppOptions:
-    """What the command line hands to the app.
-
-    `query` is searched at the start. `open_workspace` opens a folder named on the first-run screen, `looked_in` are the
-    places that held no memory. `notices` are warnings about settings, shown once.
-    """
-
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    query: str = ""
-    open_workspace: Callable[[Path], Memory] | None = None
-    looked_in: tuple[Path, ...] = ()
-    notices: tuple[str, ...] = ()
-    start: bool = True
 
 
 def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
@@ -105,6 +88,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self._unsubscribe: Callable[[], None] | None = None
         self._interrupted = -TWICE_SECONDS
         self._status_read = -STATUS_SECONDS
+        self._status_waits = False
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
         settings = None if memory is None else memory.settings.settings
         self.keymap = load_keymap({} if settings is None else settings.keymap)
@@ -189,10 +173,14 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self.logged = tuple(lines)
         self.refresh_status()
 
-    @work(exclusive=True, group="status", exit_on_error=False)
+    @work(group="status", exit_on_error=False)
     async def refresh_status(self) -> None:
         """Read the status again, once a second at most."""
+        if self._status_waits:
+            return
+        self._status_waits = True
         await asyncio.sleep(max(0.0, self._status_read + STATUS_SECONDS - time.monotonic()))
+        self._status_waits = False
         await self._read_status()
 
     async def _read_status(self) -> None:

@@ -83,9 +83,9 @@ def summary(state: DeckState, *, roomy: bool) -> list[tuple[str, str]]:
         parts.append(("● polling", "$success"))
     else:
         parts.append(("● live" if state.own_writer else "● follows", "$success"))
-    if status is not None:
-        if roomy:
-            parts.append((counted(status.files, "file"), "$text-muted"))
+    if status is not None and roomy:
+        parts.append((counted(status.files, "file"), "$text-muted"))
+    if status is not None and (roomy or not state.syncing):
         parts.append((counted(status.chunks, "chunk"), "$text-muted"))
     if state.waiting:
         parts.append((f"{state.waiting:,} waiting" + (_time_left(state.embedding) if roomy else ""), "$accent"))

@@ -104,7 +104,9 @@ class DocumentsScreen(BrowseScreen[FileRow]):
         if self._revision < 0:
             self._freshen()
         else:
-            self._fresh = self.set_timer(FRESHEN_SECONDS, self._freshen)
+            self._fresh = self.set_timer(
+                3 * FRESHEN_SECONDS if self.deck.state.busy else FRESHEN_SECONDS, self._freshen
+            )
 
     def _freshen(self) -> None:
         self._fresh = None

@@ -28,7 +28,8 @@ TYPING_SECONDS = 0.12
 EMBED_SECONDS = 0.6
 """How long typing rests before the query goes to a remote provider."""
 FRESHEN_SECONDS = 1.0
-"""The index may change this long before the hits are looked up again."""
+"""The index may change this long before the hits are looked up again; longer while it changes all the time."""
+BUSY_FRESHEN_SECONDS = 3.0
 MODES: tuple[SearchMode, ...] = ("hybrid", "keyword", "semantic")
 
 
@@ -172,9 +173,11 @@ class SearchScreen(BrowseScreen[Hit]):
         if result is not None:
             count = len(result.hits)
             parts.append(f"{HITS}+ hits" if count >= HITS else counted(count, "hit"))
-            parts.append("ranking" if result.partial else _took(result, in_parts=self.has_class("-wide")))
+            wide = self.has_class("-wide")
             if result.catching_up:
                 parts.append("catching up")
+            if wide or not result.catching_up:
+                parts.append("ranking" if result.partial else _took(result, in_parts=wide))
         self.info.set("", Content.styled(" · ".join(parts), "$text-muted"))
 
     # Keys
@@ -221,7 +224,7 @@ class SearchScreen(BrowseScreen[Hit]):
         if not self.input.value.strip():
             self._show_home()
         elif state.revision != seen and self._fresh is None:
-            self._fresh = self.set_timer(FRESHEN_SECONDS, self._freshen)
+            self._fresh = self.set_timer(BUSY_FRESHEN_SECONDS if state.busy else FRESHEN_SECONDS, self._freshen)
 
     def _freshen(self) -> None:
         """Look the hits up again and keep the place."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.widgets import Static
 
 from tui.screens.base import DeckScreen, bindings_of
 from tui.state import DeckState, LogLine
+from tui.text import cells_of
 from tui.widgets.line import Line
 from tui.widgets.status_panel import status_content
 from tui.widgets.sync_log import KEPT_LINES, SyncLog
@@ -22,6 +24,10 @@ class StatusScreen(DeckScreen):
 
     NAME = "status"
     BINDINGS = bindings_of("status")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._facts = Content()
 
     def body(self) -> ComposeResult:
         with Facts(id="facts"):
@@ -41,7 +47,11 @@ class StatusScreen(DeckScreen):
 
     def state_changed(self, state: DeckState) -> None:
         super().state_changed(state)
-        self.query_one("#facts-text", Static).update(status_content(state))
+        facts, content = self.query_one("#facts-text", Static), status_content(state)
+        before = self._facts
+        if not content.is_same(before):
+            self._facts = content
+            facts.update(content, layout=_rows(content, facts.size.width) != _rows(before, facts.size.width))
 
     def _logged(self, lines: tuple[LogLine, ...]) -> None:
         self.log_widget.add(lines)
@@ -72,3 +82,8 @@ class StatusScreen(DeckScreen):
 
     def action_reindex(self) -> None:
         self.deck.sync_now()
+
+
+def _rows(content: Content, width: int) -> int:
+    """Rows of a text when its lines are wrapped, near enough to tell whether a new layout is due."""
+    return sum(-(-max(cells_of(line), 1) // max(width, 1)) for line in content.plain.split("\n"))

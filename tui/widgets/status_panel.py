@@ -53,7 +53,7 @@ def _parts(status: Status, state: DeckState) -> list[Row]:
         ("words", _onoff(status.fts), _style(status.fts)),
         ("meaning", _onoff(status.vector), _style(status.vector)),
         ("cache", _amounts(status.cache), ""),
-        ("watching", " ".join(str(value) for value in status.watcher.values() if value) or "no", ""),
+        ("watching", _watching(status.watcher), ""),
         ("writer", "this process" if state.own_writer else f"another process, pid {writer}; this one follows", ""),
         ("index", f"{status.db_path} · {status.db_bytes / 1e6:,.1f} MB", ""),
         ("folder", " · ".join((status.workspace_dir, *status.extra_paths)), ""),
@@ -81,6 +81,12 @@ def _troubles(status: Status) -> list[Row]:
             )
         )
     return rows
+
+
+def _watching(watcher: Mapping[str, object]) -> str:
+    folders = watcher.get("folders")
+    amount = counted(folders, "folder") if isinstance(folders, int) and folders else ""
+    return " · ".join(filter(None, (str(watcher.get("mode") or "off"), amount, str(watcher.get("reason") or ""))))
 
 
 def _onoff(part: Mapping[str, object]) -> str:

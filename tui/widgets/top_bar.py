@@ -11,8 +11,8 @@ from tui.state import DeckState, summary
 from tui.widgets.line import Line
 
 TABS = ("search", "sessions", "status", "files")
+ALL, KEYS, ONE = "all", "keys", "one"
 ROOMY = 120
-_SHORT = 60
 
 
 class TopBar(Line):
@@ -46,17 +46,22 @@ class TopBar(Line):
     def _tell(self) -> None:
         roomy = self.size.width >= ROOMY
         state = Content("  ").join(Content.styled(*part) for part in summary(self._state, roomy=roomy))
-        self.set(self._tabs(), state)
+        room = self.size.width - state.cell_length - 1
+        every = (self._tabs(how) for how in (ALL, KEYS, ONE))
+        tabs = next((tabs for tabs in every if tabs.cell_length <= room), Content())
+        self.set(tabs, state)
 
-    def _tabs(self) -> Content:
+    def _tabs(self, how: str) -> Content:
+        """The screens: all by name, the others by their key alone, or only the one in force."""
         parts: list[Content | tuple[str, str]] = []
         self._tab_at = []
         for tab in TABS:
             here = tab == self._screen
-            if self.size.width < _SHORT and not here:
+            if how == ONE and not here:
                 continue
             key = self._keymap.shown(BY_ID[f"app.{tab}"])
-            text = f"[{key} {tab.capitalize()}]" if here else f" {key} {tab.capitalize()} "
+            name = f"{key} {tab.capitalize()}" if here or how == ALL else key
+            text = f"[{name}]" if here else f" {name} "
             parts.append((text, "bold $primary" if here else "$text-muted"))
             self._tab_at += [tab] * len(text)
         return Content.assemble(*parts)

@@ -1,0 +1,26 @@
+"""What the command line hands to the app."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """How the app is to start.
+
+    `query` is searched at the start. `open_workspace` opens a folder named on the first-run screen, `looked_in` are the
+    places that held no memory. `notices` are warnings about settings, shown once.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    query: str = ""
+    open_workspace: Callable[[Path], Memory] | None = None
+    looked_in: tuple[Path, ...] = ()
+    notices: tuple[str, ...] = ()
+    start: bool = True
