@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,39 +24,51 @@ def rarity(found: int, chunks: int) -> float:
 class TextEvidence:
     """Counts in the folded texts of the candidates, saturated and scaled by length as in BM25.
 
-    tf' = 2.2·tf / (tf + 1.2·(.25 + .75·length/mean length)), lengths in characters.
+    tf' = 2.2·tf / (tf + 1.2·(.25 + .75·length/mean length)), lengths in characters. `texts` is asked only if there is
+    something to count.
     """
 
-    def __init__(self, texts: Sequence[str], chunks: int) -> None:
-        self._texts = texts
+    def __init__(self, texts: Callable[[], Sequence[str]], chunks: int) -> None:
+        self._read = texts
         self._chunks = chunks
-        mean = sum(map(len, texts)) / len(texts) if texts else 1.0
-        self._damping = [SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(text) / (mean or 1.0)) for text in texts]
 
-    def _add(self, needle: str, known: int, sums: list[float]) -> None:
-        counts = [text.count(needle) for text in self._texts]
-        found = len(counts) - counts.count(0)
-        weight = (SATURATION + 1) * rarity(max(found, known), self._chunks)
-        if not found or not weight:
-            return
-        for position, count in enumerate(counts):
-            if count:
-                sums[position] += weight * count / (count + self._damping[position])
+    @cached_property
+    def _texts(self) -> Sequence[str]:
+        return self._read()
 
-    def parts(self, terms: Terms) -> list[float]:
+    @cached_property
+    def _damping(self) -> list[float]:
+        mean = sum(map(len, self._texts)) / max(1, len(self._texts)) or 1.0
+        return [SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(text) / mean) for text in self._texts]
+
+    def _sums(self, needles: Mapping[str, int]) -> list[float] | None:
+        """Per candidate Σ idf(n)·tf', n being the needle's known frequency or that among the candidates."""
+        if not needles:
+            return None
+        sums = [0.0] * len(self._texts)
+        for needle, known in needles.items():
+            counts = [text.count(needle) for text in self._texts]
+            found = len(counts) - counts.count(0)
+            weight = (SATURATION + 1) * rarity(max(found, known), self._chunks)
+            if not found or not weight:
+                continue
+            for position, count in enumerate(counts):
+                if count:
+                    sums[position] += weight * count / (count + self._damping[position])
+        return sums
+
+    def parts(self, terms: Terms) -> list[float] | None:
         """Per candidate: the query's words wherever they stand, inside longer words too; pieces of unspaced runs."""
-        sums = [0.0] * len(self._texts)
-        for term in terms.asked:
-            if term.script == "word" and len(term.word) >= SHORTEST_PART:
-                self._add(term.word, term.frequency, sums)
+        needles = {
+            term.word: term.frequency
+            for term in terms.asked
+            if term.script == "word" and len(term.word) >= SHORTEST_PART
+        }
         for run in terms.unspaced_runs:
-            for piece in dict.fromkeys(run[start : start + 3] for start in range(len(run) - 2)):
-                self._add(piece, 0, sums)
-        return sums
+            for start in range(len(run) - 2):
+                needles.setdefault(run[start : start + 3], 0)
+        return self._sums(needles)
 
-    def pairs(self, terms: Terms) -> list[float]:
+    def pairs(self, terms: Terms) -> list[float] | None:
         """Per candidate: words that stand side by side in the query and in the text."""
-        sums = [0.0] * len(self._texts)
-        for needle in dict.fromkeys(f"{first.word} {second.word}" for first, second in terms.neighbours):
-            self._add(needle, 0, sums)
-        return sums
+        return self._sums({f"{first.word} {second.word}": 0 for first, second in terms.neighbours})

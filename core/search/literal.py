@@ -91,7 +91,7 @@ class Literals:
         return [
             chunk_id
             for chunk_id in ids
-            if chunk_id in self._rows and holds(self._rows[chunk_id].folded, needle, at_borders=at_borders)
+            if chunk_id in self._rows and holds(self._rows.folded(chunk_id), needle, at_borders=at_borders)
         ]
 
     def _search(self, table: str, expression: str, most: int) -> list[int]:

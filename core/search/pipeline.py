@@ -21,7 +21,7 @@ from core.search.literal import Literals
 from core.search.page import fill_page, keep_memory, make_hit
 from core.search.query import Query, parse_query
 from core.search.retrieval import Meaning, Retrieval
-from core.search.rows import Rows
+from core.search.rows import FoldedTexts, Rows
 from core.search.scope import allowed_chunks
 from core.search.semantic import Matrix, SemanticHits
 from core.search.snippet import find_match
@@ -80,6 +80,7 @@ class Searcher:
         self._matrix = matrix
         self._today = today
         self._tokenizer: Tokenizer | None = None
+        self._folded = FoldedTexts()
 
     def search(
         self, request: SearchRequest, query_vector: Vector | None = None, cancel: threading.Event | None = None
@@ -168,7 +169,7 @@ class Searcher:
             self._tokenizer = Tokenizer(connection)
         vocabulary = Vocabulary(connection, self._tokenizer)
         terms = vocabulary.terms(query.text, chunks=sum(counts.values()))
-        rows = Rows(connection)
+        rows = Rows(connection, self._folded)
         literals = Literals(connection, vocabulary, rows, allowed)
         required, warning = query.phrases, None
         if query.phrases:

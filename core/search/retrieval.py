@@ -160,10 +160,13 @@ class Retrieval:
         if self.is_tiny:
             self._count_words(candidates)
             return
-        evidence = TextEvidence([self._rows[candidate.chunk_id].folded for candidate in candidates], self._terms.chunks)
-        parts, pairs = evidence.parts(self._terms), evidence.pairs(self._terms)
-        for candidate, part, pair in zip(candidates, parts, pairs, strict=True):
-            candidate.parts, candidate.pairs = part, pair
+        evidence = TextEvidence(
+            lambda: [self._rows.folded(candidate.chunk_id) for candidate in candidates], self._terms.chunks
+        )
+        for candidate, part in zip(candidates, evidence.parts(self._terms) or (), strict=False):
+            candidate.parts = part
+        for candidate, pair in zip(candidates, evidence.pairs(self._terms) or (), strict=False):
+            candidate.pairs = pair
 
     def _count_words(self, candidates: Sequence[Candidate]) -> None:
         by_id = {candidate.chunk_id: candidate for candidate in candidates}
@@ -176,5 +179,4 @@ class Retrieval:
                 by_id[int(chunk_id)].distinct += 1
 
     def _holds_phrases(self, chunk_id: int) -> bool:
-        folded = self._rows[chunk_id].folded
-        return all(holds(folded, phrase, at_borders=True) for phrase in self._required)
+        return all(holds(self._rows.folded(chunk_id), phrase, at_borders=True) for phrase in self._required)

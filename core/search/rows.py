@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
@@ -27,9 +28,31 @@ class FileInfo:
     dialect: str | None
 
 
-@dataclass(slots=True)
+class FoldedTexts:
+    """Folded texts of the last searches, within a bound of characters; the text of a chunk id never changes."""
+
+    def __init__(self, most_characters: int = 8_000_000) -> None:
+        self._most = most_characters
+        self._held = 0
+        self._texts: OrderedDict[int, str] = OrderedDict()
+
+    def of(self, chunk_id: int, text: str) -> str:
+        """`text` folded."""
+        known = self._texts.get(chunk_id)
+        if known is not None:
+            self._texts.move_to_end(chunk_id)
+            return known
+        folded = self._texts[chunk_id] = fold(text)
+        self._held += len(folded)
+        while self._held > self._most:
+            _, dropped = self._texts.popitem(last=False)
+            self._held -= len(dropped)
+        return folded
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """One chunk as stored; `folded` is its text folded. `heading_json` and `line_map_json` are read when asked for."""
+    """One chunk as stored. `heading_json` and `line_map_json` are read when asked for."""
 
     id: int
     file_id: int
@@ -40,7 +63,6 @@ class ChunkRow:
     heading_json: str
     line_map_json: str | None
     observed_ms: int | None
-    folded: str
 
     @property
     def heading(self) -> tuple[str, ...]:
@@ -54,8 +76,9 @@ class ChunkRow:
 class Rows:
     """Chunks and documents of one search, inside its read transaction."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, folded: FoldedTexts) -> None:
         self._connection = connection
+        self._folded = folded
         self._chunks: dict[int, ChunkRow] = {}
         self._files: dict[int, FileInfo] = {}
 
@@ -69,15 +92,17 @@ class Rows:
             "WHERE id IN (SELECT value FROM carray(?))",
             (id_array(missing),),
         ):
-            self._chunks[chunk_id] = ChunkRow(
-                chunk_id, file_id, ordinal, start, end, text, heading, line_map, observed, fold(text)
-            )
+            self._chunks[chunk_id] = ChunkRow(chunk_id, file_id, ordinal, start, end, text, heading, line_map, observed)
 
     def __contains__(self, chunk_id: int) -> bool:
         return chunk_id in self._chunks
 
     def __getitem__(self, chunk_id: int) -> ChunkRow:
         return self._chunks[chunk_id]
+
+    def folded(self, chunk_id: int) -> str:
+        """A fetched chunk's text, folded."""
+        return self._folded.of(chunk_id, self._chunks[chunk_id].text)
 
     def fetch_files(self, file_ids: Iterable[int]) -> None:
         """Read the documents that are not here yet."""

@@ -34,72 +34,82 @@ def find_match(text: str, query: Query, terms: Terms) -> Match:
     """The line of `text` that holds the whole query, or a phrase of it, or the most and the rarest of its words."""
     lines = text.split("\n")
     folded = [fold(line) for line in lines]
-    literal = _literal_line(folded, query)
-    worth = terms.worth
-    needles = {term.word: _needles(term) for term in terms.asked}
-    matched: dict[str, None] = {}
-    best, best_score, best_start = 0, 0.0, 0
-    for number, line in enumerate(folded):
-        score, first = (LITERAL_WORTH, literal[1]) if literal is not None and literal[0] == number else (0.0, None)
-        rarest = 0.0
-        for word, (needle, stem) in needles.items():
-            at = _place(line, needle, stem)
-            if at is None:
-                continue
-            position, whole = at
-            gain = worth[word] * (1.0 if whole else PART_WORTH)
-            score += gain
-            if whole:
-                matched.setdefault(word)
-            if (literal is None or literal[0] != number) and gain > rarest:
-                rarest, first = gain, position
-        if score:
-            score += sum(
-                PAIR_WORTH * min(worth.get(a.word, COMMON_WORTH), worth.get(b.word, COMMON_WORTH))
-                for a, b in terms.neighbours
-                if f"{a.word} {b.word}" in line
-            )
-        if score > best_score:
-            best, best_score, best_start = number, score, first or 0
-    words = tuple(term.word for term in terms.asked if term.word in matched)
-    return Match(best, original_position(lines[best], best_start), words, best_score > 0.0)
-
-
-def _needles(term: Term) -> tuple[str, str | None]:
-    stem = term.tokens[0] if len(term.tokens) == 1 and term.script == "word" else None
-    return term.word, stem if stem != term.word else None
-
-
-def _place(line: str, word: str, stem: str | None) -> tuple[int, bool] | None:
-    """Where a word, or its stem at the beginning of a word, stands in a folded line, and whether as a word."""
-    at = next(places(line, word, at_borders=True), None)
-    if at is not None:
-        return at, True
-    if stem is not None:
-        position = line.find(stem)
-        while position >= 0:
-            if position == 0 or not joins_words(line[position - 1]):
-                return position, True
-            position = line.find(stem, position + 1)
-    position = line.find(word) if len(word) > 2 else -1
-    return (position, False) if position >= 0 else None
-
-
-def _literal_line(folded: Sequence[str], query: Query) -> tuple[int, int] | None:
-    """Line and position of the whole query or of its longest phrase; one that spans lines counts where it begins."""
-    wanted = sorted((fold(phrase) for phrase in query.phrases), key=len, reverse=True)
-    needles = [query.folded, query.folded.strip(" .?!,;:…"), *wanted]
     joined = " ".join(folded)
-    for needle in needles:
-        at = next(places(joined, needle, at_borders=True), joined.find(needle)) if needle else -1
+    worths = terms.worth
+    needles = [_Needle(term, worths[term.word]) for term in terms.asked if _may_stand(joined, term)]
+    pairs = [
+        (pair, PAIR_WORTH * min(worths.get(first.word, COMMON_WORTH), worths.get(second.word, COMMON_WORTH)))
+        for first, second in terms.neighbours
+        if (pair := f"{first.word} {second.word}") in joined
+    ]
+    literal = _literal_place(folded, query)
+    matched: set[str] = set()
+    best = (0.0, 0, 0)
+    for number, line in enumerate(folded):
+        gain, start, rarest = 0.0, 0, 0.0
+        for needle in needles:
+            place = needle.place(line)
+            if place is None:
+                continue
+            position, whole = place
+            worth = needle.worth * (1.0 if whole else PART_WORTH)
+            gain += worth
+            if whole:
+                matched.add(needle.word)
+            if worth > rarest:
+                rarest, start = worth, position
+        gain += sum(worth for pair, worth in pairs if pair in line)
+        if literal is not None and literal[0] == number:
+            gain, start = gain + LITERAL_WORTH, literal[1]
+        if gain > best[0]:
+            best = (gain, number, start)
+    words = tuple(term.word for term in terms.asked if term.word in matched)
+    return Match(best[1], original_position(lines[best[1]], best[2]), words, best[0] > 0.0)
+
+
+def _may_stand(joined: str, term: Term) -> bool:
+    return term.word in joined or (len(term.tokens) == 1 and term.tokens[0] in joined)
+
+
+class _Needle:
+    """A word to look for in folded lines."""
+
+    __slots__ = ("_stem", "word", "worth")
+
+    def __init__(self, term: Term, worth: float) -> None:
+        self.word = term.word
+        self.worth = worth
+        self._stem = term.tokens[0] if len(term.tokens) == 1 and term.script == "word" else None
+
+    def place(self, line: str) -> tuple[int, bool] | None:
+        """Where the word, or its stem at the beginning of a word, stands, and whether as a word."""
+        if self.word in line:
+            at = next(places(line, self.word, at_borders=True), None)
+            if at is not None:
+                return at, True
+        if self._stem is not None:
+            at = line.find(self._stem)
+            while at >= 0:
+                if at == 0 or not joins_words(line[at - 1]):
+                    return at, True
+                at = line.find(self._stem, at + 1)
+        at = line.find(self.word) if len(self.word) > 2 else -1
+        return (at, False) if at >= 0 else None
+
+
+def _literal_place(folded: Sequence[str], query: Query) -> tuple[int, int] | None:
+    """Line and position of the whole query or of its longest phrase; one that spans lines counts where it begins."""
+    filled = [(number, line) for number, line in enumerate(folded) if line]
+    joined = " ".join(line for _, line in filled)
+    phrases = sorted((fold(phrase) for phrase in query.phrases), key=len, reverse=True)
+    for needle in (query.folded, query.folded.strip(" .?!,;:…"), *phrases):
+        at = joined.find(needle) if needle else -1
         if at < 0:
             continue
-        for number, line in enumerate(folded):
-            if at <= len(line):
-                if at == len(line) and number + 1 < len(folded) and line:
-                    at -= len(line) + 1
-                    continue
-                return number, max(at, 0)
+        at = next(places(joined, needle, at_borders=True), at)
+        for number, line in filled:
+            if at < len(line):
+                return number, at
             at -= len(line) + 1
     return None
 
