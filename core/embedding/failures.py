@@ -76,7 +76,7 @@ def failure_of(reply: Reply, to: Addressee, *, now: float) -> EmbeddingError:
     """The error that a reply with a status other than 200 stands for; `now` in epoch seconds."""
     status = reply.status
     if 300 <= status < 400:
-        target = urlsplit(reply.headers.get("location", "")).netloc or "another address"
+        target = _host(reply.headers.get("location", "")) or "another address"
         message = f"{to.host} sends its callers on to {to.cleaned(target)}, where no key and no text is sent"
         return ProviderUnavailable(message, remedy=f"set the base_url of {to.name} to the address that answers")
     value = parsed(reply.body)
@@ -179,6 +179,13 @@ def _words(value: object, body: bytes) -> str:
     if isinstance(value, str):
         return value
     return "" if value is not None else body[: 2 * QUOTED].decode("utf-8", "replace")
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
 
 
 def _seconds(text: str) -> float | None:

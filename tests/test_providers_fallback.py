@@ -1,0 +1,174 @@
+"""When the fallback takes over, when the provider is asked again, and what is remembered of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.embedding.fallback import Failover
+from core.embedding.select import Selection, select_embedder
+from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
+from core.settings import Settings
+from core.types import EmbeddingIdentity
+from tests.workbench import WordEmbedder
+
+PASSING = EmbeddingError("503", retryable=True)
+FINAL = [QuotaExhausted("used up"), ProviderUnavailable("401"), EmbeddingError("takes no text at all")]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Texts(dict[str, str]):
+    """What outlives a process."""
+
+    def put(self, key: str, value: str) -> None:
+        self[key] = value
+
+    def delete(self, key: str) -> None:
+        self.pop(key, None)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def pair() -> Selection:
+    primary, standby = WordEmbedder("big"), WordEmbedder("small")
+    return Selection(primary, "openai", "openai", "big", standby=standby)
+
+
+@pytest.mark.parametrize("error", FINAL, ids=lambda error: type(error).__name__)
+def test_a_failure_for_good_hands_over_at_once(error: EmbeddingError, clock: Clock) -> None:
+    selection = pair()
+    failover = Failover(selection, clock=clock)
+
+    assert failover.failed(error)
+    assert failover.embedder is selection.standby
+    assert failover.fallback == {"from": "openai", "reason": str(error)}
+
+
+def test_an_outage_is_put_up_with_for_ten_minutes(clock: Clock) -> None:
+    selection = pair()
+    failover = Failover(selection, clock=clock)
+
+    assert not any(failover.failed(PASSING) for _ in range(20))
+    clock.now += 599
+    assert not failover.failed(PASSING)
+    clock.now += 1
+    assert failover.failed(PASSING)
+    assert failover.embedder is selection.standby
+
+
+def test_an_answer_between_ends_an_outage(clock: Clock) -> None:
+    failover = Failover(pair(), clock=clock)
+    for _ in range(5):
+        assert not failover.failed(PASSING)
+        clock.now += 400
+        failover.succeeded()
+    assert failover.fallback is None
+
+
+def test_an_outage_goes_on_from_process_to_process(clock: Clock) -> None:
+    texts = Texts()
+    for _ in range(2):
+        assert not Failover(pair(), store=texts, clock=clock).failed(PASSING)
+        clock.now += 300
+
+    assert Failover(pair(), store=texts, clock=clock).failed(PASSING)
+
+
+def test_a_later_process_begins_with_the_fallback(clock: Clock) -> None:
+    texts = Texts()
+    Failover(pair(), store=texts, clock=clock).failed(FINAL[0])
+    selection = pair()
+    later = Failover(selection, store=texts, clock=clock)
+
+    assert later.embedder is selection.standby
+    assert later.fallback == {"from": "openai", "reason": "used up"}
+
+
+def test_the_provider_is_asked_again_after_ever_longer_times(clock: Clock) -> None:
+    selection = pair()
+    failover = Failover(selection, store=Texts(), clock=clock)
+    for hours in (1, 2, 4, 8, 16, 24, 24):
+        assert failover.failed(FINAL[0])
+        clock.now += hours * 3600 - 1
+        assert not failover.retry_primary()
+        clock.now += 1
+        assert failover.retry_primary()
+        assert failover.embedder is selection.embedder
+
+
+def test_a_provider_that_came_back_is_in_force_and_forgiven(clock: Clock) -> None:
+    texts = Texts()
+    failover = Failover(pair(), store=texts, clock=clock)
+    failover.failed(FINAL[0])
+    clock.now += 3600
+    failover.retry_primary()
+    failover.succeeded()
+
+    assert failover.fallback is None
+    assert texts == {}
+
+
+def test_what_was_remembered_of_another_provider_does_not_count(clock: Clock) -> None:
+    texts = Texts()
+    Failover(pair(), store=texts, clock=clock).failed(FINAL[0])
+    other = Selection(WordEmbedder("other"), "voyage", "voyage", "other", standby=WordEmbedder("small"))
+
+    assert Failover(other, store=texts, clock=clock).fallback is None
+
+
+@pytest.mark.parametrize("garbage", ["", "{", "[]", "null", '{"primary": 3}', '{"x": 1}'])
+def test_a_memory_that_cannot_be_read_is_none(garbage: str, clock: Clock) -> None:
+    failover = Failover(pair(), store=Texts({"embedding_failover": garbage}), clock=clock)
+
+    assert failover.fallback is None
+
+
+def test_without_a_fallback_nothing_takes_over(clock: Clock) -> None:
+    selection = Selection(WordEmbedder("big"), "openai", "openai", "big")
+    failover = Failover(selection, clock=clock)
+
+    assert not failover.failed(FINAL[0])
+    assert failover.embedder is selection.embedder
+
+
+def test_queries_go_to_the_one_that_has_vectors(clock: Clock) -> None:
+    selection = pair()
+    failover = Failover(selection, clock=clock)
+    failover.failed(FINAL[0])
+
+    assert failover.for_queries(lambda identity: identity.model == "big") is selection.embedder
+    assert failover.for_queries(lambda identity: True) is selection.standby
+    assert failover.for_queries(lambda identity: False) is None
+
+
+def test_a_missing_key_is_answered_by_the_fallback(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"provider": "openai", "fallback": "local"})
+    failover = Failover(select_embedder(settings, environ={}, cache_dir=tmp_path))
+
+    assert failover.embedder is not None
+    assert failover.embedder.identity.provider == "local"
+    assert failover.fallback is not None
+    assert "openai needs an API key" in failover.fallback["reason"]
+    assert failover.text_goes_to == "this machine only"
+
+
+def test_a_missing_key_does_not_replace_vectors_that_were_made_with_it(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"provider": "openai", "fallback": "local"})
+    selection = select_embedder(settings, environ={}, cache_dir=tmp_path)
+    active = EmbeddingIdentity("openai", "text-embedding-3-small", "https://api.openai.com/v1", 1536)
+    failover = Failover(selection, active=active)
+
+    assert failover.embedder is None
+    assert failover.fallback is None
+    assert failover.text_goes_to == "nowhere"
