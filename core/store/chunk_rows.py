@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import orjson
 
 from core.store.database import Value
 from core.types import Chunk, Source
@@ -36,7 +37,12 @@ class StoredChunk:
 
 def heading_json(heading: Sequence[str]) -> str:
     """A heading path as its column holds it."""
-    return json.dumps(heading, ensure_ascii=False) if heading else "[]"
+    return orjson.dumps(heading).decode() if heading else "[]"
+
+
+def line_map_json(line_map: Sequence[int]) -> str | None:
+    """A line map as its column holds it; None for none."""
+    return orjson.dumps(line_map).decode() if line_map else None
 
 
 def chunk_from(columns: Sequence[Value]) -> Chunk:
@@ -47,8 +53,8 @@ def chunk_from(columns: Sequence[Value]) -> Chunk:
         start_line,  # type: ignore[arg-type]
         end_line,  # type: ignore[arg-type]
         text,  # type: ignore[arg-type]
-        tuple(json.loads(heading)) if heading != "[]" else (),  # type: ignore[arg-type]
-        tuple(json.loads(line_map)) if line_map is not None else (),  # type: ignore[arg-type]
+        tuple(orjson.loads(heading)) if heading != "[]" else (),  # type: ignore[arg-type]
+        tuple(orjson.loads(line_map)) if line_map is not None else (),  # type: ignore[arg-type]
         observed_ms,  # type: ignore[arg-type]
     )
 

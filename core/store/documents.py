@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.store.chunk_rows import heading_json
+from core.store.chunk_rows import heading_json, line_map_json
 from core.store.database import Database, Value
 from core.store.document_reader import DocumentReader
 from core.store.embedding_queue import EmbeddingQueue
@@ -244,7 +243,7 @@ def _prepare(chunk: Chunk, embed_hash: bytes) -> _Prepared:
         heading_json(heading),
         storable(chunk.text),
         embed_hash,
-        json.dumps(chunk.line_map, separators=(",", ":")) if chunk.line_map else None,
+        line_map_json(chunk.line_map),
         chunk.observed_ms,
         heading,
     )

@@ -26,7 +26,8 @@ class KeywordRow:
 
 def keyword_row(chunk_id: int, heading: Sequence[str], path: str, text: str) -> KeywordRow:
     """The analysed texts of a chunk."""
-    return KeywordRow(chunk_id, index_head(heading, path), index_text(text), fold(text))
+    folded = fold(text)
+    return KeywordRow(chunk_id, index_head(heading, path), index_text(text, folded), folded)
 
 
 class KeywordRows:

@@ -172,9 +172,9 @@ def spell(folded: str) -> str:
     return folded if folded.isascii() else _RUNS.sub(_spell_run, folded)
 
 
-def index_text(text: str) -> str:
-    """What the keyword index is given for a chunk's text."""
-    return text if text.isascii() else spell(fold(text))
+def index_text(text: str, folded: str | None = None) -> str:
+    """What the keyword index is given for a chunk's text; `folded` is fold(text), where that is known already."""
+    return text if text.isascii() else spell(fold(text) if folded is None else folded)
 
 
 def index_head(heading: Sequence[str], path: str) -> str:
