@@ -93,7 +93,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
         settings = None if memory is None else memory.settings.settings
         self.keymap = load_keymap({} if settings is None else settings.keymap)
         self.set_keymap(self.keymap.overrides())
-        self.animation_level = "none"
+        self.animation_level = "full" if settings is not None and settings.appearance.animations else "none"
         for theme in OWN:
             self.register_theme(theme)
         named = None if settings is None else settings.appearance.theme

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,11 @@ class KeyBinding:
     hint: int = 0
     palette: bool = True
     priority: bool = False
+
+    @property
+    def needs_row(self) -> bool:
+        """Whether it does something only where the list has a row."""
+        return self.id.startswith(("hit.", "copy.", "open.", "preview.")) or self.id == "search.explain"
 
 
 TABLE: tuple[KeyBinding, ...] = (
@@ -202,9 +207,8 @@ def on_screen(screen: str) -> tuple[KeyBinding, ...]:
     return tuple(sorted((b for b in TABLE if b.scope in order), key=lambda b: order.index(b.scope)))
 
 
-def hints(screen: str, keymap: Keymap, *, typing: bool, allowed: Iterable[str] | None = None) -> list[tuple[str, str]]:
-    """(key, label) of what works now, most wanted first; `allowed` limits it to some ids."""
-    ids = None if allowed is None else set(allowed)
-    rows = sorted((b for b in on_screen(screen) if b.label and (ids is None or b.id in ids)), key=lambda b: b.hint)
-    shown = ((keymap.shown(binding, typing=typing), binding.label) for binding in rows)
+def hints(screen: str, keymap: Keymap, *, typing: bool, rows: bool = True) -> list[tuple[str, str]]:
+    """(key, label) of what works now, most wanted first; without `rows` only what needs none."""
+    wanted = sorted((b for b in on_screen(screen) if b.label and (rows or not b.needs_row)), key=lambda b: b.hint)
+    shown = ((keymap.shown(binding, typing=typing), binding.label) for binding in wanted)
     return [(key, label) for key, label in shown if key]

@@ -94,12 +94,18 @@ def marked(text: str, terms: Sequence[str], style: str) -> Content:
 
 
 def around_match(text: str, terms: Sequence[str], cells: int) -> str:
-    """The part of a one-line `text` that shows the first matched word in `cells` cells."""
-    if cell_len(text) <= cells:
-        return text
+    """The part of a one-line `text` in which most different words of the query show in `cells` cells."""
     spans = term_spans(text, terms)
-    if not spans or cell_len(text[: spans[0][1]]) <= cells - 1:
+    if not spans or cell_len(text) <= cells:
         return text
-    start = max(0, spans[0][0] - max(cells // 4, 1))
-    blank = text.find(" ", start, spans[0][0])
-    return "…" + text[blank + 1 if blank >= 0 else start :].lstrip()
+    best_start, most = 0, 0
+    for start in (0, *(max(0, begin - max(cells // 4, 1)) for begin, _ in spans)):
+        room = cells if start == 0 else cells - 1
+        seen = {folded(text[begin:end])[0] for begin, end in spans if start <= begin and end <= start + room}
+        if len(seen) > most:
+            best_start, most = start, len(seen)
+    if best_start == 0:
+        return text
+    first = next(begin for begin, _ in spans if begin >= best_start)
+    blank = text.find(" ", best_start, first)
+    return "…" + text[blank + 1 if blank >= 0 else best_start :].lstrip()

@@ -69,7 +69,11 @@ class DeckScreen(Screen[None], inherit_bindings=False):
         with Vertical(id="body"):
             yield from self.body()
         yield KeyHints(self.NAME, self.deck.keymap)
-        yield Static("memdeck needs 40x10", id="tiny", markup=False)
+        yield self.too_small()
+
+    def too_small(self) -> Static:
+        """What is shown below the smallest size that works."""
+        return Static(f"memdeck needs {SMALLEST.width}x{SMALLEST.height}", id="tiny", markup=False)
 
     def body(self) -> ComposeResult:
         """The widgets between the notice and the hints."""
@@ -117,7 +121,12 @@ class DeckScreen(Screen[None], inherit_bindings=False):
 
     def hint(self) -> None:
         if self.is_mounted:
-            self.query_one(KeyHints).show(typing=self.typing)
+            self.query_one(KeyHints).show(typing=self.typing, rows=self.has_rows)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is a row that keys can act on."""
+        return False
 
     def action_back(self) -> None:
         """One level back; the outermost level stays."""

@@ -93,6 +93,11 @@ class BrowseScreen(DeckScreen, Generic[T]):
             self.call_after_refresh(self.rows.focus)
         empty.display = content is not None
         panes.display = content is None
+        self.hint()
+
+    @property
+    def has_rows(self) -> bool:
+        return self.rows.current is not None and bool(self.query_one("#panes").display)
 
     # The preview follows the list
 

@@ -168,8 +168,9 @@ class SearchScreen(BrowseScreen[Hit]):
 
     def _tell(self) -> None:
         """Mode, source, number of hits and what it took, at the right of the query."""
-        parts = [self.mode, self.source]
         result = self.result
+        done = self.mode if result is None or result.partial else result.mode
+        parts: list[str] = [self.mode if done == self.mode else f"{self.mode}→{done}", self.source]
         if result is not None:
             count = len(result.hits)
             parts.append(f"{HITS}+ hits" if count >= HITS else counted(count, "hit"))

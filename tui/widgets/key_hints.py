@@ -20,16 +20,17 @@ class KeyHints(Line):
         self._screen = screen
         self._keymap = keymap
         self._typing = True
+        self._rows = True
 
-    def show(self, *, typing: bool) -> None:
-        self._typing = typing
+    def show(self, *, typing: bool, rows: bool) -> None:
+        self._typing, self._rows = typing, rows
         self._tell()
 
     def on_resize(self) -> None:
         self._tell()
 
     def _tell(self) -> None:
-        rows = hints(self._screen, self._keymap, typing=self._typing)
+        rows = hints(self._screen, self._keymap, typing=self._typing, rows=self._rows)
         always = [row for row in rows if row[1] in ALWAYS]
         right = _drawn(always)
         room = self.size.width - right.cell_length - 2

@@ -40,4 +40,4 @@ class Line(Static):
             left = left.truncate(max(room, 0), ellipsis=True)
         gap = max(room - left.cell_length, 0)
         filling = fitted("", gap) if self._fill == " " else self._fill * (gap // max(cells_of(self._fill), 1))
-        self.update(Content.assemble(left, (filling, "$panel-lighten-2"), right), layout=False)
+        self.update(Content.assemble(left, (filling, "$secondary"), right), layout=False)

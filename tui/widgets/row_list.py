@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
@@ -24,6 +25,8 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
 
     Subclasses say how an item looks (`row`) and what stays the same of it when the list changes (`key`).
     """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"row-list--cursor"}
 
     @dataclass
     class Moved(Message):
@@ -151,4 +154,6 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
             return strip
         if first.style.meta.get("option") != self.highlighted or strip.cell_length < 2:
             return strip
-        return Strip([Segment("▌", first.style), *strip.crop(1)], strip.cell_length)
+        colour = self.get_component_rich_style("row-list--cursor", partial=True).color
+        cursor = first.style + RichStyle(color=colour, bold=True)
+        return Strip([Segment("▌", cursor), *strip.crop(1)], strip.cell_length)

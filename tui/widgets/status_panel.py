@@ -35,7 +35,8 @@ def _health(status: Status) -> list[Row]:
 def _counts(status: Status, state: DeckState) -> list[Row]:
     per_source = ", ".join(f"{row.source} {row.files:,}" for row in status.source_counts)
     rows = [("files", f"{status.files:,}" + (f" ({per_source})" if per_source else ""), "")]
-    waiting = f"{state.waiting:,} wait for a vector" if state.waiting else "all have what they need"
+    without = "found by words only" if status.provider in ("", "none") else "all with a vector"
+    waiting = f"{state.waiting:,} wait for a vector" if state.waiting else without
     rows.append(("chunks", f"{status.chunks:,} · {waiting}", ""))
     if state.embedding is not None and state.embedding.rate:
         progress = state.embedding
@@ -90,7 +91,7 @@ def _watching(watcher: Mapping[str, object]) -> str:
 
 
 def _onoff(part: Mapping[str, object]) -> str:
-    state = "on" if part.get("available", part.get("enabled")) else "OFF"
+    state = "on" if _is_on(part) else "OFF"
     dims = part.get("dims")
     details = [f"{dims} dims"] if dims else []
     details += [str(part[key]) for key in ("error", "loadError", "reason") if part.get(key)]
@@ -98,7 +99,11 @@ def _onoff(part: Mapping[str, object]) -> str:
 
 
 def _style(part: Mapping[str, object]) -> str:
-    return "" if part.get("available", part.get("enabled")) else "$warning"
+    return "" if _is_on(part) else "$warning"
+
+
+def _is_on(part: Mapping[str, object]) -> bool:
+    return bool(part.get("semanticAvailable", part.get("available", part.get("enabled"))))
 
 
 def _amounts(part: Mapping[str, object]) -> str:
