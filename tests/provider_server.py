@@ -229,6 +229,7 @@ class ProviderServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             wbufsize = -1
+            disable_nagle_algorithm = True
 
             def handle_one_request(self) -> None:
                 with suppress(ConnectionError):

@@ -545,3 +545,13 @@ def test_a_key_that_no_header_can_hold_is_refused_without_being_shown() -> None:
         with pytest.raises(ProviderUnavailable, match="HTTP does not allow") as caught:
             make_remote("openai", Settings.model_validate({"provider": "openai"}), {"OPENAI_API_KEY": key})
         assert key not in str(caught.value) + caught.value.remedy
+
+
+def test_no_proxy_stands_between_here_and_here(server: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    embedder = remote(server, "ollama")
+    embedder.embed_query("a")
+    embedder.close()
+
+    assert len(server.seen) == 1

@@ -76,6 +76,16 @@ class Embedder(Protocol):
         ...
 
 
+class StateStore(Protocol):
+    """A few texts that outlive the process, beside the index. Called on the thread that owns it."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, value: str) -> None: ...
+
+    def delete(self, key: str) -> None: ...
+
+
 def text_goes_to(embedder: Embedder | None) -> str:
     """Where the text goes that is embedded, in words: nowhere, this machine only, or the host that gets it."""
     if embedder is None:

@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from core.embedding.base import Vector
-from core.embedding.fallback import StateStore
+from core.embedding.base import StateStore, Vector
 from core.embedding.remote import sound
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
@@ -21,8 +20,6 @@ from core.settings.model import Batch
 from core.types import EmbeddingIdentity
 
 log = logging.getLogger(__name__)
-
-BatchStore = StateStore
 
 MANY = 500
 """So many texts must wait before a batch is worth its minutes."""
@@ -110,7 +107,7 @@ class BatchRunner:
         api: BatchApi,
         identity: EmbeddingIdentity,
         settings: Batch,
-        store: BatchStore,
+        store: StateStore,
         *,
         deliver: Callable[[BatchNews], None],
         clock: Callable[[], float] = time.time,

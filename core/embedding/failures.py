@@ -18,7 +18,7 @@ QUOTED = 200
 
 _SIZE = re.compile(
     r"too (?:large|long|big|many (?:inputs|tokens|texts|requests in|items|elements))|context.length|input length"
-    r"|max(?:imum)?[_ ](?:allowed|batch|context|input|number|request|sequence|tokens)|batch.?size|larger than"
+    r"|max(?:imum)?[_ ](?:\d+|allowed|batch|context|input|number|request|sequence|tokens)|batch.?size|larger than"
     r"|exceed|split into more|payload|at most \d+",
     re.I,
 )

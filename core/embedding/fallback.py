@@ -7,9 +7,8 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
 
-from core.embedding.base import Embedder, text_goes_to
+from core.embedding.base import Embedder, StateStore, text_goes_to
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
 from core.types import EmbeddingIdentity
@@ -22,16 +21,6 @@ PATIENCE_FAILURES = 3
 FIRST_HOLD_SECONDS = 3600.0
 LONGEST_HOLD_SECONDS = 86_400.0
 KEY = "embedding_failover"
-
-
-class StateStore(Protocol):
-    """A few texts that outlive the process, beside the index. Called on the thread that owns it."""
-
-    def get(self, key: str) -> str | None: ...
-
-    def put(self, key: str, value: str) -> None: ...
-
-    def delete(self, key: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.embedding.base import EmbedderLimits, ModelProfile, Vector, normalised
 from core.embedding.fetch import fetch_model
+from core.embedding.prefixes import prefixes_of
 from core.embedding.threads import BatchThreads, batches, raise_if_cancelled, vectors_of
 from core.errors import EmbeddingError, ProviderUnavailable
 from core.types import EmbeddingIdentity, Progress
@@ -21,30 +22,7 @@ BATCH_CHARACTERS = 2048
 REQUEST_ROWS = 32
 MOST_CHARACTERS = 32_768
 
-_SEARCHING = "Represent this sentence for searching relevant passages: "
-PREFIXES: tuple[tuple[str, str, str], ...] = (
-    ("baai/bge-small-zh", "为这个句子生成表示以用于检索相关文章：", ""),
-    ("baai/bge-", _SEARCHING, ""),
-    ("mixedbread-ai/mxbai-embed-", _SEARCHING, ""),
-    ("snowflake/snowflake-arctic-embed-", _SEARCHING, ""),
-    ("nomic-ai/nomic-embed-text-", "search_query: ", "search_document: "),
-    ("intfloat/multilingual-e5-", "query: ", "passage: "),
-    ("google/embeddinggemma-", "task: search result | query: ", "title: none | text: "),
-    (
-        "qwen/qwen3-embedding-",
-        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
-        "",
-    ),
-)
-"""What a model wants before queries and documents, by the beginning of its lower-case name (from the model cards)."""
-
 OFFLINE = frozenset({"1", "true", "yes", "on"})
-
-
-def prefixes_of(name: str) -> tuple[str, str]:
-    """What goes before a query and before a document; empty for most models."""
-    lower = name.lower()
-    return next(((query, document) for start, query, document in PREFIXES if lower.startswith(start)), ("", ""))
 
 
 class FastembedEmbedder:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Prefixes:
+class Prefixes(NamedTuple):
     """Text that goes before a query and before a document; empty for most models."""
 
     query: str = ""

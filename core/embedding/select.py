@@ -80,7 +80,8 @@ def select_embedder(
     try:
         made = PROVIDERS[name](settings, surroundings)
     except EmbeddingError as error:
-        made = Made(None, f"{error}; searches go by keyword", error.remedy or None)
+        instead = "" if standby.embedder is not None else "; searches go by keyword"
+        made = Made(None, f"{error}{instead}", error.remedy or None)
     identity = made.embedder.identity if made.embedder is not None else None
     return Selection(
         made.embedder,
