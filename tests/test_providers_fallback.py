@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import queue
+import time
 from pathlib import Path
 
 import pytest
 
+from core.embedding.base import Embedder
 from core.embedding.fallback import Failover
 from core.embedding.select import Selection, select_embedder
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
+from core.events import EventBus
 from core.settings import Settings
+from core.store.database import Database
+from core.store.identity import Identities
+from core.store.vectors import Vectors
+from core.sync.embedding_feed import EmbeddingFeed
+from core.sync.messages import VectorsReady
 from core.types import EmbeddingIdentity
-from tests.workbench import WordEmbedder
+from tests.workbench import Bench, WordEmbedder
 
 PASSING = EmbeddingError("503", retryable=True)
 FINAL = [QuotaExhausted("used up"), ProviderUnavailable("401"), EmbeddingError("takes no text at all")]
@@ -172,3 +181,48 @@ def test_a_missing_key_does_not_replace_vectors_that_were_made_with_it(tmp_path:
     assert failover.embedder is None
     assert failover.fallback is None
     assert failover.text_goes_to == "nowhere"
+
+
+def test_a_switch_in_the_middle_of_a_run_ends_with_vectors_of_one_identity(tmp_path: Path) -> None:
+    selection = pair()
+    primary = selection.embedder
+    assert isinstance(primary, WordEmbedder)
+    here = Bench(tmp_path)
+    for number in range(100):
+        here.write(f"memory/{number:03}.md", f"note {number}\n")
+    here.sync()
+    here.worker.stop()
+
+    with Database.open(here.store) as database:
+        failover = Failover(selection, store=Texts())
+        inbox: queue.Queue[VectorsReady] = queue.Queue()
+
+        def feed_of(embedder: Embedder) -> EmbeddingFeed:
+            return EmbeddingFeed(
+                database,
+                embedder,
+                concurrency=1,
+                cache_entries=50_000,
+                bus=EventBus(),
+                deliver=inbox.put,
+                clock=time.time,
+            )
+
+        assert failover.embedder is not None
+        feed = feed_of(failover.embedder)
+        while feed.waiting:
+            feed.pump()
+            message = inbox.get(timeout=20)
+            feed.receive(message)
+            if message.failure is None:
+                failover.succeeded()
+                primary.fail = [QuotaExhausted("used up")]
+            elif failover.failed(message.failure):
+                feed.close()
+                assert failover.embedder is not None
+                feed = feed_of(failover.embedder)
+        feed.close()
+        (row,) = Identities(database).live()
+
+        assert (row.identity.model, row.state, Vectors(database, row).count()) == ("small", "active", 100)
+    assert len(primary.seen) == 32, "what the provider made before stays in the cache"
