@@ -99,14 +99,17 @@ def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
         yield Finding("index", False, str(error), error.remedy or "run `memdeck index`: it is rebuilt from the files")
         return
     if mend and any(not finding.ok for finding in checked):
-        owner = WriterLock(backend.store).owner()
-        if owner is not None:
-            yield Finding("repair", False, f"process {owner} writes the index", "close it, then run this again")
+        lock = WriterLock(backend.store)
+        if not lock.acquire():
+            yield Finding("repair", False, f"process {lock.owner()} writes the index", "close it, then run this again")
         else:
-            with Database.open(backend.store) as database:
-                for done in repair(database):
-                    yield Finding("repair", True, done)
-                checked = check(database)
+            try:
+                with Database.open(backend.store) as database:
+                    for done in repair(database):
+                        yield Finding("repair", True, done)
+                    checked = check(database)
+            finally:
+                lock.release()
     yield from checked
     if not os.access(backend.store, os.W_OK):
         yield Finding(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from core.chunking import embedding_text
 from core.embedding.base import Embedder, Vector
@@ -70,10 +70,12 @@ class EmbeddingFeed:
         """Why the provider is not asked at the moment; None while it works."""
         self.attach()
 
-    def attach(self) -> None:
+    def attach(self, dims: int | None = None) -> None:
         """Make the embedder's identity the one in force; other vectors stay until all of its own are made."""
         with self._database.transaction():
-            row = self._identities.put_in_force(self._embedder.identity)
+            row = self._identities.put_in_force(
+                replace(self._embedder.identity, dims=dims) if dims else self._embedder.identity
+            )
             self._vectors = Vectors(self._database, row)
 
     @property
@@ -149,6 +151,7 @@ class EmbeddingFeed:
                 refused.append((key, outcome))
             else:
                 vectors.append((key, outcome))
+        self._follow_dims(vectors)
         assert self._vectors is not None
         with self._database.transaction():
             written = self._vectors.write(vectors)
@@ -159,6 +162,15 @@ class EmbeddingFeed:
         if refused:
             self._bus.publish(EmbeddingFailed(at_ms=self._now_ms(), error=str(refused[0][1]), chunks=len(refused)))
         self._report(written)
+
+    def _follow_dims(self, vectors: Sequence[tuple[bytes, Vector]]) -> None:
+        """A model whose vectors have all changed their length is another identity; one odd vector is just refused."""
+        dims = self._vectors.dims if self._vectors is not None else None
+        sizes = {len(vector) for _, vector in vectors}
+        if dims is None or self._embedder.identity.dims is not None or len(vectors) < 2 or len(sizes) != 1:
+            return
+        if sizes != {dims}:
+            self.attach(sizes.pop())
 
     def _back_off(self, message: VectorsReady) -> None:
         assert message.failure is not None

@@ -20,7 +20,7 @@ from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
 """Documents read and chunked before the writer gets to them."""
-COMMIT_SECONDS = 0.1
+COMMIT_SECONDS = 0.25
 """A transaction takes in documents for this long, each of them whole."""
 PROGRESS_SECONDS = 0.25
 

@@ -14,12 +14,12 @@ from dataclasses import replace
 from core.embedding.base import Embedder
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreReadOnly
 from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
-from core.store.check import rebuild_keywords, repair, rows_agree
 from core.store.database import Database, set_aside
 from core.store.writer_lock import WriterLock
 from core.sync.flights import Flight
 from core.sync.follower import FollowerRole
 from core.sync.intake import Intake
+from core.sync.mending import Mending
 from core.sync.messages import EmbeddingWanted, Message, StopRequested, SyncRequested, Ticket, VectorsReady
 from core.sync.state import WorkerOptions, WorkerState
 from core.sync.writer import WriterRole
@@ -62,7 +62,8 @@ class IndexWorker:
         self._role: WriterRole | FollowerRole | None = None
         self._reopened_at = float("-inf")
         self._takeover_at = 0.0
-        self._keywords_damaged = False
+        self._mending = Mending()
+        self._called = threading.Event()
         self.state = WorkerState()
 
     # -- from any thread
@@ -79,6 +80,7 @@ class IndexWorker:
 
     def post(self, message: Message) -> None:
         self._inbox.put(message)
+        self._called.set()
 
     def request(
         self,
@@ -118,7 +120,9 @@ class IndexWorker:
             self._end()
 
     def _turn(self) -> None:
-        for message in self._messages(self._sleep_seconds()):
+        messages = list(self._messages(self._sleep_seconds()))
+        self._called.clear()
+        for message in messages:
             self._handle(message)
         if self._stopping.is_set():
             return
@@ -183,7 +187,8 @@ class IndexWorker:
     def _become_writer(self, flights: list[Flight]) -> None:
         database = self._open_database()
         try:
-            self._mend(database)
+            for done in self._mending.mend(database):
+                self._bus.publish(StoreRecovered(at_ms=self._now_ms(), action="repaired", detail=done))
             role = WriterRole(
                 database,
                 self._options,
@@ -192,6 +197,7 @@ class IndexWorker:
                 self._bus,
                 identity=self._identity,
                 deliver=self.post,
+                called=self._called,
                 clock=self._clock,
             )
         except BaseException:
@@ -203,17 +209,6 @@ class IndexWorker:
                 role.enqueue(request)
         self._note(is_writer=True, owner_pid=os.getpid(), read_only=False)
         self._bus.publish(WriterChanged(at_ms=self._now_ms(), pid=os.getpid(), own=True))
-
-    def _mend(self, database: Database) -> None:
-        """Repair keyword rows that are damaged, or that do not match the chunks, before anything is built on them."""
-        try:
-            if not self._keywords_damaged and rows_agree(database):
-                return
-        except KeywordsDamaged:
-            self._keywords_damaged = True
-        done = [f"{rebuild_keywords(database)} chunks"] if self._keywords_damaged else list(repair(database))
-        self._keywords_damaged = False
-        self._bus.publish(StoreRecovered(at_ms=self._now_ms(), action="repaired", detail="; ".join(done)))
 
     def _try_takeover(self) -> None:
         """Become the writer when the one that wrote is gone; what it left unanswered is done here."""
@@ -241,8 +236,8 @@ class IndexWorker:
             if self._rebuild(error):
                 self._retry(flights)
                 return
-        elif isinstance(error, KeywordsDamaged) and not self._keywords_damaged:
-            self._keywords_damaged = True
+        elif isinstance(error, KeywordsDamaged) and not self._mending.keywords_damaged:
+            self._mending.keywords_damaged = True
             self._retry(flights)
             return
         elif isinstance(error, StoreReadOnly):
@@ -276,12 +271,14 @@ class IndexWorker:
 
     def _rebuild(self, error: StoreCorrupt) -> bool:
         try:
-            kept = set_aside(self._options.store)
+            self._mending.kept = set_aside(self._options.store)
         except OSError as failure:
             log.warning("the damaged index cannot be set aside: %s", failure)
             return False
         self._bus.publish(
-            StoreRecovered(at_ms=self._now_ms(), action="set aside and rebuilt", detail=f"{error}; kept as {kept}")
+            StoreRecovered(
+                at_ms=self._now_ms(), action="set aside and rebuilt", detail=f"{error}; kept as {self._mending.kept}"
+            )
         )
         return True
 

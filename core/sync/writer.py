@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,8 @@ from core.sync.state import WorkerOptions
 from core.types import IndexIdentity, Progress, Scan, Source, SyncReport
 
 REQUEST_POLL_SECONDS = 0.25
+SETTLE_DOCUMENTS = 200
+"""Documents written after which the keyword tables are worth joining."""
 
 
 class WriterRole:
@@ -38,12 +41,15 @@ class WriterRole:
         *,
         identity: Callable[[], IndexIdentity],
         deliver: Callable[[VectorsReady], None],
+        called: threading.Event,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
         self._options = options
         self._bus = bus
         self._identity = identity
+        self._called = called
+        self._unsettled = 0
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memdeck-read")
         self._documents = Documents(database)
         self._requests = Requests(database)
@@ -114,6 +120,13 @@ class WriterRole:
         if self.feed is not None:
             self.feed.pump()
         self._settle()
+        if self._unsettled >= SETTLE_DOCUMENTS and not self.is_busy:
+            self._join_segments()
+
+    def _join_segments(self) -> None:
+        """After much writing, and while nobody calls: searches then read fewer parts of the keyword tables."""
+        if self._documents.settle(self._called):
+            self._unsettled = 0
 
     def _ask_by_the_clock(self) -> None:
         interval = self._options.interval_seconds
@@ -187,6 +200,7 @@ class WriterRole:
 
     def _finish(self, flight: Flight, report: SyncReport) -> None:
         self.progress = None
+        self._unsettled += report.indexed
         if flight.request.paths is None and not report.cancelled:
             self.last_report = report
             with self._database.transaction():
