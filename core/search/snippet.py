@@ -120,13 +120,11 @@ def original_position(line: str, folded_position: int) -> int:
         return min(folded_position, len(line))
     low, high = 0, len(line)
     while low < high:
-        middle = (low + high) // 2
-        if len(fold(line[:middle])) < folded_position:
-            low = middle + 1
+        middle = (low + high + 1) // 2
+        if len(fold(line[:middle])) <= folded_position:
+            low = middle
         else:
-            high = middle
-    while low < len(line) and line[low].isspace():
-        low += 1
+            high = middle - 1
     return low
 
 

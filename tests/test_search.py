@@ -1,0 +1,438 @@
+"""Searches over real indexes: what is found, in which order, and where."""
+
+from __future__ import annotations
+
+import threading
+from datetime import date, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.errors import SearchCancelled
+from core.types import SearchRequest
+from tests.shelf import NORTH, Shelf, at_cosine
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def odd_shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    texts = {
+        "memory/a.md": "# Drill\nNOT a drill, said the café's owner.\n",
+        "memory/zh.md": "明天下午三点开项目评审会议\n重跑gen-itgc后清零\n",
+        "memory/code.md": 'Use `C++` and "gpt-4" at src/main.py:12, v1.2.3 -- don\'t.\n',
+        "memory/th.md": "การประชุมโครงการวันนี้ 🎉\n",
+    }
+    return Shelf(tmp_path_factory.mktemp("odd")).fill(texts).pad(60, vector=at_cosine(0.1))
+
+
+@pytest.mark.parametrize("query", ["RFC-0042", '"RFC-0042"', "rfc 0042"])
+def test_an_identifier_is_found_however_it_is_written(shelf: Shelf, query: str) -> None:
+    shelf.put("memory/ids.md", "Decision RFC-0042 replaces DEC-0054.\n")
+    (hit,) = shelf.hits(query)
+    assert (hit.path, hit.line) == ("memory/ids.md", 1)
+
+
+def test_an_identifier_that_is_nowhere_finds_nothing(shelf: Shelf) -> None:
+    shelf.put("memory/ids.md", "Decision RFC-0042 replaces DEC-0054.\n")
+    assert shelf.hits("gpt-4") == ()
+
+
+SYNTAX = [
+    '"hello',
+    '"a" "b',
+    "NOT",
+    "NOT drill",
+    "AND",
+    "NEAR(",
+    "(",
+    "^",
+    "*",
+    '""',
+    "",
+    "   ",
+    "\x00",
+    "a\x00b",
+    "body:x",
+    "{x y}: z",
+    "-",
+    "a OR",
+    "col : b",
+    "\ud800",
+    "'",
+    ";--",
+    "%",
+    "_",
+]
+
+
+@pytest.mark.parametrize("query", SYNTAX)
+@pytest.mark.parametrize("options", [{}, {"rule": "classic"}])
+def test_no_query_is_an_error(odd_shelf: Shelf, query: str, options: dict[str, object]) -> None:
+    odd_shelf.search(query, **options)
+    odd_shelf.search(query, NORTH, **options)
+
+
+def test_operators_are_words(odd_shelf: Shelf) -> None:
+    assert odd_shelf.paths("NOT drill")[0] == "memory/a.md"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.text(max_size=40), classic=st.booleans(), mmr=st.booleans())
+def test_any_text_can_be_searched_for(odd_shelf: Shelf, query: str, classic: bool, mmr: bool) -> None:
+    result = odd_shelf.search(
+        query, NORTH, rule="classic" if classic else "standard", mmr={"enabled": mmr}, min_score=0.0
+    )
+    scores = [hit.score for hit in result.hits]
+    assert all(0.0 <= score <= 1.0 for score in scores)
+    assert scores == sorted(scores, reverse=True)
+    assert all(hit.start_line <= hit.line <= hit.end_line for hit in result.hits)
+    assert all(len(hit.snippet) <= 700 for hit in result.hits)
+
+
+def test_a_blank_query_does_no_work(shelf: Shelf) -> None:
+    shelf.put("memory/a.md", "text\n")
+    asked: list[str] = []
+    shelf.database.connection.trace_v2(1, lambda event: asked.append(str(event)))
+    assert shelf.hits("   ") == ()
+    shelf.database.connection.trace_v2(0, None)
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("query", "line"), [("项目评审", 1), ("评审会议", 1), ("gen", 2), ("itgc", 2), ("会", 1), ("清零", 2)]
+)
+@pytest.mark.parametrize("source", ["memory", "sessions"])
+def test_parts_of_cjk_lines_are_found_with_their_line(shelf: Shelf, source: str, query: str, line: int) -> None:
+    path = "memory/zh.md" if source == "memory" else "sessions/pi/zh.jsonl"
+    shelf.put(path, "明天下午三点开项目评审会议\n重跑gen-itgc后清零\n", source=source)  # type: ignore[arg-type]
+    (hit,) = shelf.hits(query)
+    assert (hit.path, hit.line) == (path, line)
+
+
+def test_cjk_is_found_in_a_large_index_too(odd_shelf: Shelf) -> None:
+    assert odd_shelf.paths("项目评审会议") == ["memory/zh.md"]
+
+
+def test_thai_is_found_by_a_part_of_a_sentence(odd_shelf: Shelf) -> None:
+    assert odd_shelf.paths("ประชุมโครงการ") == ["memory/th.md"]
+
+
+@pytest.mark.parametrize(
+    "query", ["🎉", "C++", "c++", "gpt-4", "src/main.py", "main.py:12", "v1.2.3", "don't", "--", "don’t"]
+)
+def test_signs_are_found_as_they_stand(odd_shelf: Shelf, query: str) -> None:
+    assert odd_shelf.hits(query)[0].parts.literal
+
+
+@pytest.mark.parametrize("pad", [0, 60])
+def test_a_text_that_lacks_a_word_never_outranks_one_that_has_all(shelf: Shelf, pad: int) -> None:
+    shelf.pad(pad).fill({"memory/1.md": "quick brown fox\n", "memory/2.md": "quick ok done\n"})
+    assert shelf.paths("quick ok")[:2] == ["memory/2.md", "memory/1.md"]
+
+
+def test_every_word_is_weighed_by_itself_in_mixed_scripts(shelf: Shelf) -> None:
+    shelf.fill({"memory/1.md": "修复了问题\n", "memory/2.md": "ok then\n", "memory/3.md": "修复 ok\n"})
+    assert shelf.paths("修复 ok")[0] == "memory/3.md"
+
+
+@pytest.mark.parametrize("query", ["café résumé", "cafe\u0301 re\u0301sume\u0301", "CAFE RESUME"])
+def test_composed_and_decomposed_text_find_each_other(shelf: Shelf, query: str) -> None:
+    decomposed = "cafe\u0301 re\u0301sume\u0301"
+    shelf.fill({"memory/학점_nfc.md": "café résumé\n", "memory/b.md": f"{decomposed}\n"})
+    found = {hit.path: hit.snippet for hit in shelf.hits(query)}
+    assert found == {"memory/학점_nfc.md": "café résumé", "memory/b.md": decomposed}
+
+
+@pytest.mark.parametrize("query", ["학점_nfd", "\u1112\u1161\u11a8\u110c\u1165\u11b7"])
+def test_a_document_is_found_by_its_name_and_shown_as_it_is_stored(shelf: Shelf, query: str) -> None:
+    stored = "memory/\u1112\u1161\u11a8\u110c\u1165\u11b7_nfd.md"
+    shelf.put(stored, "nothing of it\n")
+    assert shelf.paths(query) == [stored]
+
+
+def test_a_literal_match_comes_first(shelf: Shelf) -> None:
+    shelf.pad(60, vector=at_cosine(0.1))
+    shelf.put("memory/near.md", "The words error and handler and retry, handler error retry.\n", vector=at_cosine(0.9))
+    shelf.put(
+        "memory/exact.md",
+        "One line says: retry handler error in passing, and much more text follows.\n",
+        vector=at_cosine(0.0),
+    )
+    first = shelf.hits("retry handler error", NORTH)[0]
+    assert first.path == "memory/exact.md"
+    assert first.parts.literal
+    assert first.score >= 0.9
+
+
+def test_a_phrase_is_exact(shelf: Shelf) -> None:
+    shelf.pad(60).fill(
+        {"memory/1.md": "the quick brown fox\n", "memory/2.md": "the quick fox\n", "memory/3.md": "quick foxes\n"}
+    )
+    assert shelf.paths('"quick fox"') == ["memory/2.md"]
+
+
+def test_a_phrase_that_is_nowhere_finds_nothing(shelf: Shelf) -> None:
+    shelf.pad(60).put("memory/1.md", "the quick brown fox\n", vector=NORTH)
+    assert shelf.hits('"quick fox"', NORTH) == ()
+
+
+def test_a_phrase_made_of_stop_words_is_found(shelf: Shelf) -> None:
+    shelf.pad(60).put("memory/1.md", "To be or not to be, that is it.\n")
+    assert shelf.paths('"to be or not to be"') == ["memory/1.md"]
+
+
+def test_words_beside_a_phrase_that_is_nowhere_are_found_with_a_warning(shelf: Shelf) -> None:
+    shelf.pad(60).put("memory/1.md", 'error: schema "pg_other" is unacceptable\n')
+    result = shelf.search('unacceptable schema "pg_name"')
+    assert [hit.path for hit in result.hits] == ["memory/1.md"]
+    assert result.warning is not None
+
+
+def test_common_words_of_a_question_do_not_count(shelf: Shelf) -> None:
+    shelf.pad(60).fill(
+        {
+            "memory/1.md": "How is the what of the when and the why.\n",
+            "memory/2.md": "Rotate the signing key each May.\n",
+        }
+    )
+    assert shelf.paths("when is the signing key rotated")[0] == "memory/2.md"
+
+
+def test_nonsense_finds_nothing(shelf: Shelf) -> None:
+    shelf.pad(60, vector=at_cosine(0.1))
+    assert shelf.hits("xyzzyplugh qwfpgj", NORTH) == ()
+
+
+def test_a_near_meaning_qualifies_without_a_word(shelf: Shelf) -> None:
+    shelf.pad(60, vector=at_cosine(0.1)).put("memory/near.md", "Automobile repairs.\n", vector=at_cosine(0.7))
+    (hit,) = shelf.hits("fixing cars", NORTH)
+    assert (hit.path, hit.line, hit.parts.text) == ("memory/near.md", 1, None)
+    assert hit.parts.vector == pytest.approx(0.7, abs=1e-3)
+
+
+def test_semantic_mode_ranks_by_meaning_alone(shelf: Shelf) -> None:
+    shelf.pad(60, vector=at_cosine(0.1))
+    shelf.put("memory/words.md", "fixing cars fixing cars\n", vector=at_cosine(0.45))
+    shelf.put("memory/near.md", "Automobile repairs.\n", vector=at_cosine(0.7))
+    result = shelf.search("fixing cars", NORTH, request={"mode": "semantic"})
+    assert [hit.path for hit in result.hits] == ["memory/near.md", "memory/words.md"]
+    assert result.mode == "semantic"
+
+
+def test_without_a_vector_a_search_is_by_words(shelf: Shelf) -> None:
+    shelf.put("memory/a.md", "alpha\n", vector=NORTH)
+    result = shelf.search("alpha")
+    assert (result.mode, result.hits[0].parts.vector) == ("keyword", None)
+
+
+@pytest.mark.parametrize("vector", [np.zeros(4, np.float32), np.full(4, np.nan, np.float32), np.ones(3, np.float32)])
+def test_a_bad_query_vector_falls_back_to_words(shelf: Shelf, vector: np.ndarray) -> None:
+    shelf.put("memory/a.md", "alpha\n", vector=NORTH)
+    result = shelf.search("alpha", vector)
+    assert [hit.path for hit in result.hits] == ["memory/a.md"]
+    assert result.mode == "keyword"
+    assert result.warning is not None
+
+
+@pytest.mark.parametrize("with_matrix", [True, False])
+def test_memory_and_file_give_the_same_hits(shelf: Shelf, with_matrix: bool) -> None:
+    shelf.pad(60, vector=at_cosine(0.1, turn=2))
+    for number in range(5):
+        shelf.put(f"memory/{number}.md", f"lantern {number}\n", vector=at_cosine(0.3 + number / 10))
+    request = SearchRequest("lantern", max_results=5)
+    hits = shelf.searcher(with_matrix=with_matrix).search(request, NORTH).hits
+    assert [hit.path for hit in hits] == [f"memory/{number}.md" for number in (4, 3, 2, 1, 0)]
+    assert [hit.parts.vector for hit in hits] == pytest.approx([0.7, 0.6, 0.5, 0.4, 0.3], abs=1e-3)
+
+
+def test_equal_texts_come_in_the_order_of_their_paths(shelf: Shelf) -> None:
+    shelf.pad(60)
+    for name in ("b", "c", "a"):
+        shelf.put(f"memory/{name}.md", "The same lantern text.\n")
+    assert shelf.paths("lantern") == ["memory/a.md", "memory/b.md", "memory/c.md"]
+
+
+def test_neighbours_become_one_hit_and_the_place_is_filled_again(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, tokens=40, overlap=8).pad(60)
+    shelf.put(
+        "memory/long.md",
+        "".join(f"The lantern number {number} hangs over the door of house {number}.\n" for number in range(6)),
+    )
+    shelf.put("memory/other.md", "A lantern elsewhere.\n")
+    hits = shelf.hits("lantern house door", request={"max_results": 3})
+    assert len({hit.path for hit in hits}) == len(hits) == 2
+    long = next(hit for hit in hits if hit.path == "memory/long.md")
+    assert long.end_line - long.start_line > 2
+    assert long.start_line <= long.line <= long.end_line
+
+
+def test_transcripts_never_crowd_out_every_memory_hit(shelf: Shelf) -> None:
+    for number in range(80):
+        shelf.put(f"sessions/pi/{number}.jsonl", f"User: lantern lantern lantern {number}\n", source="sessions")
+    shelf.pad(60)
+    shelf.put("memory/weak.md", "Among much other text about gravel, moss and the slope there was one lantern.\n" * 1)
+    hits = shelf.hits("lantern")
+    assert len(hits) == 6
+    assert hits[-1].path == "memory/weak.md"
+
+
+def test_a_transcript_s_lines_are_the_physical_ones(shelf: Shelf) -> None:
+    shelf.put(
+        "sessions/pi/s.jsonl",
+        "User: hello\nAssistant: the needle-l is here\n",
+        source="sessions",
+        dialect="pi",
+        line_map=(4, 6),
+    )
+    (hit,) = shelf.hits("needle-l")
+    assert (hit.start_line, hit.end_line, hit.line, hit.dialect) == (4, 6, 6, "pi")
+
+
+def at(day: str) -> int:
+    return int(datetime.fromisoformat(day).timestamp() * 1000)
+
+
+@pytest.fixture
+def dated(shelf: Shelf) -> Shelf:
+    shelf.pad(60)
+    shelf.put("memory/2026-06-14.md", "lantern of june\n", date_ms=at("2026-06-14"))
+    shelf.put("memory/2026-01-02.md", "lantern of january\n", date_ms=at("2026-01-02"))
+    shelf.put("memory/undated.md", "lantern without date\n", mtime_ns=at("2025-05-05") * 1_000_000)
+    shelf.put(
+        "sessions/pi/a.jsonl",
+        "User: lantern early\nUser: x\n",
+        source="sessions",
+        dialect="pi",
+        line_times=(at("2024-03-03"), None),
+    )
+    shelf.put(
+        "sessions/codex/b.jsonl",
+        "User: lantern late\n",
+        source="sessions",
+        dialect="codex",
+        line_times=(at("2026-06-10"),),
+    )
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ("source:sessions", {"a.jsonl", "b.jsonl"}),
+        ("source:memory", {"2026-06-14.md", "2026-01-02.md", "undated.md"}),
+        ("dialect:codex", {"b.jsonl"}),
+        ("path:2026-", {"2026-06-14.md", "2026-01-02.md"}),
+        ("path:memory/*-14.md", {"2026-06-14.md"}),
+        ("after:2026-06-01", {"2026-06-14.md", "b.jsonl"}),
+        ("before:2026-01-02", {"undated.md", "a.jsonl"}),
+        ("after:2026 before:2026-06-14", {"2026-01-02.md", "b.jsonl"}),
+        ("after:2w source:memory", {"2026-06-14.md"}),
+        ("dialect:nobody", set()),
+    ],
+)
+def test_filters_say_where_to_look(dated: Shelf, filters: str, found: set[str]) -> None:
+    assert {path.rpartition("/")[2] for path in dated.paths(f"lantern {filters}")} == found
+
+
+def test_filters_are_part_of_retrieval(shelf: Shelf) -> None:
+    for number in range(300):
+        shelf.put(f"memory/many/{number}.md", "lantern lantern lantern\n", vector=at_cosine(0.9))
+    shelf.put("memory/few/one.md", "At last, among more words than elsewhere, a lantern.\n", vector=at_cosine(0.5))
+    assert shelf.paths("lantern path:few") == ["memory/few/one.md"]
+    assert shelf.paths("lantern path:few", NORTH) == ["memory/few/one.md"]
+    assert shelf.paths("lamp path:few", NORTH) == ["memory/few/one.md"]
+
+
+def test_a_request_can_name_its_sources(dated: Shelf) -> None:
+    paths = dated.paths("lantern", request={"sources": ("sessions",)})
+    assert {path.split("/")[0] for path in paths} == {"sessions"}
+
+
+def test_least_score_never_hides_a_hit_by_words(shelf: Shelf) -> None:
+    shelf.pad(60, vector=at_cosine(0.1))
+    shelf.put("memory/word.md", "one lantern among many other things\n", vector=at_cosine(0.0))
+    shelf.put("memory/near.md", "no such word\n", vector=at_cosine(0.45))
+    assert shelf.paths("lantern lamp wick oil", NORTH, request={"min_score": 0.99}) == ["memory/word.md"]
+
+
+def test_age_lowers_scores_where_that_is_asked_for(dated: Shelf) -> None:
+    aged = {hit.path: hit for hit in dated.hits("lantern", temporal_decay={"enabled": True})}
+    assert aged["memory/2026-06-14.md"].parts.decay == pytest.approx(0.9772, abs=1e-3)
+    assert aged["memory/undated.md"].parts.decay == 1.0
+    assert aged["sessions/pi/a.jsonl"].score < aged["memory/2026-06-14.md"].score
+
+
+def test_diversity_brings_another_text_forward(shelf: Shelf) -> None:
+    shelf.pad(60)
+    for number in range(4):
+        shelf.put(f"memory/copy{number}.md", "lantern oil lantern oil\n")
+    shelf.put("memory/other.md", "Buy a lantern for the boat, and paint for its hull.\n")
+    plain = shelf.paths("lantern oil")
+    spread = shelf.hits("lantern oil", mmr={"enabled": True, "lambda": 0.3})
+    assert plain.index("memory/other.md") == 4
+    assert [hit.path for hit in spread].index("memory/other.md") == 1
+    scores = [hit.score for hit in spread]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_hit_explains_itself(shelf: Shelf) -> None:
+    shelf.pad(60, vector=at_cosine(0.1)).put("memory/a.md", "# Lamps\nthe lantern burns oil\n", vector=at_cosine(0.6))
+    parts = shelf.hits("oil lantern wick", NORTH)[0].parts
+    assert parts.matched == ("oil", "lantern")
+    assert parts.vector == pytest.approx(0.6, abs=1e-3)
+    assert {"words", "cosine", "text_z", "vector_z", "fused"} <= set(parts.evidence)
+    assert "words" in parts.explain()
+
+
+def test_a_hit_names_its_heading_and_document(shelf: Shelf) -> None:
+    shelf.put("memory/a.md", "# Lamps\n\n## Oil\n\nthe lantern burns oil\n")
+    (hit,) = shelf.hits("lantern")
+    assert hit.heading[0] == "Lamps"
+    assert len(hit.document_hash) == 64
+
+
+def test_only_weak_matches_say_so(shelf: Shelf) -> None:
+    shelf.pad(60).put("memory/a.md", "There were many points on the map.\n")
+    result = shelf.search("how many points did the panthers defense surrender")
+    assert result.hits[0].score < 0.3
+    assert result.warning is not None
+
+
+def test_a_cancelled_search_says_so(shelf: Shelf) -> None:
+    shelf.pad(5)
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(SearchCancelled):
+        shelf.searcher().search(SearchRequest("gravel"), None, cancel)
+
+
+def test_a_search_that_was_cancelled_leaves_the_searcher_fit(shelf: Shelf) -> None:
+    searcher = shelf.pad(5).searcher()
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(SearchCancelled):
+        searcher.search(SearchRequest("gravel"), None, cancel)
+    assert searcher.search(SearchRequest("gravel")).hits
+
+
+def test_an_empty_index_finds_nothing(shelf: Shelf) -> None:
+    assert shelf.hits("anything", NORTH) == ()
+
+
+def test_chunks_that_wait_for_a_vector_are_counted(shelf: Shelf) -> None:
+    shelf.put("memory/a.md", "lantern\n")
+    assert shelf.search("lantern").pending == 1
+
+
+def test_dates_of_hits_come_from_the_name_or_from_what_was_said(dated: Shelf) -> None:
+    found = {hit.path: hit.date_ms for hit in dated.hits("lantern")}
+    assert found["memory/2026-06-14.md"] == at(date(2026, 6, 14).isoformat())
+    assert found["memory/undated.md"] is None
+    assert found["sessions/codex/b.jsonl"] == at("2026-06-10")
