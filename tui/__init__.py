@@ -1,1 +1,1 @@
-
+"""The terminal face: the app and the command line."""

@@ -1,1 +1,1 @@
-
+"""From a query to ranked hits: words, meaning, fusion, decay, diversity, snippets."""

@@ -1,1 +1,1 @@
-
+"""The screens of the app, one file each."""

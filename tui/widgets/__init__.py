@@ -1,1 +1,1 @@
-
+"""What screens are made of, one public class for each file."""

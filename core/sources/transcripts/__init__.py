@@ -1,1 +1,1 @@
-
+"""Agent transcripts, one file for each dialect."""
