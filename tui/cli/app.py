@@ -27,7 +27,8 @@ def open_app(scope: Scope) -> int:
         )
 
     from core import open_memory
-    from tui.app import AppOptions, run_app
+    from tui.app import run_app
+    from tui.options import AppOptions
 
     environ, home = os.environ, Path.home()
 

@@ -14,6 +14,10 @@ from tui.cli.common import Scope, json_option, opened, scope_options
 if TYPE_CHECKING:
     from core import GetResult, Memory
 
+_REMEDIES = {
+    "missing": "memdeck search QUERY shows the paths there are.",
+    "not_allowed": "Readable are MEMORY.md, memory/**/*.md and what the setting extra_paths names.",
+}
 _CODES = {"ok": output.OK, "empty": output.OK, "missing": output.NOTHING}
 
 
@@ -43,9 +47,14 @@ def command(place: str, *, scope: Scope, from_line: int | None, lines: int | Non
     if result.truncated and result.next_from is not None and sys.stderr.isatty():
         output.note(f"continues: memdeck get {shlex.quote(result.path)} --from {result.next_from}")
     if code != output.OK:
-        reason = result.error or result.status.replace("_", " ")
-        output.report(f"{result.path}: {reason}")
+        _report(result)
     return code
+
+
+def _report(result: GetResult) -> None:
+    reason = result.error or result.status.replace("_", " ")
+    message = reason if reason.startswith(result.path) else f"{result.path}: {reason}"
+    output.report(message, _REMEDIES.get(result.status, ""))
 
 
 def _read(memory: Memory, place: str, from_line: int | None, lines: int | None) -> GetResult:
