@@ -163,7 +163,7 @@ def test_names_that_are_not_utf8_are_no_error(workspace: Path, environ: dict[str
 
 
 def test_ctrl_c_ends_an_index_with_130_and_keeps_what_was_done(workspace: Path, environ: dict[str, str]) -> None:
-    for number in range(1500):
+    for number in range(800):
         (workspace / "memory" / f"{number}.md").write_text(
             f"# Note {number}\n\nneedle {number}\n" + "more text\n" * 300
         )
