@@ -293,3 +293,13 @@ async def test_the_focus_comes_back_with_the_size(deck: Any, memory: Memory, pan
         for size in ((40, 10), (5, 3), (1, 1), (80, 24)):
             await running.resize(*size)
         await running.until(lambda: getattr(screen, pane).has_focus, 3)
+
+
+async def test_a_provider_that_cannot_work_is_named_on_every_screen(
+    deck: Any, memory_of: Callable[..., Memory]
+) -> None:
+    memory = memory_of(FILES, provider="openai")
+    async with deck(memory) as running:
+        for key in ("f2", "f4", "f5"):
+            await running.press(key)
+            await running.until(lambda: "! words only: openai needs an API key" in running.lines()[1])

@@ -141,8 +141,7 @@ def run(tmp_path: Path, memory_of: Callable[..., Memory]) -> Iterator[Run]:
 
 def test_q_when_browsing_quits_and_gives_the_terminal_back(run: Run) -> None:
     terminal = run(QUERY="needle")
-    terminal.press("\t")
-    terminal.press("q")
+    terminal.press("\tq")
     assert terminal.wait() == 0
     assert terminal.restored
 
@@ -272,28 +271,60 @@ def test_the_trace_tells_lag_and_bytes(run: Run, tmp_path: Path) -> None:
     assert sum(line["bytes"] for line in lines) > 0
 
 
-def test_in_tmux_keys_work_and_a_citation_lands_in_its_buffer(tmp_path: Path, memory_of: Callable[..., Memory]) -> None:
+class Tmux:
+    """A tmux server of its own with one pane of 80x24."""
+
+    def __init__(self, *command: str) -> None:
+        self._base = ["tmux", "-L", f"memdeck-{uuid.uuid4().hex[:8]}", "-f", "/dev/null"]
+        self("new-session", "-d", "-x", "80", "-y", "24", *command)
+
+    def __call__(self, *words: str) -> str:
+        return subprocess.run([*self._base, *words], check=True, capture_output=True, text=True).stdout
+
+    def until(self, *texts: str) -> None:
+        end = time.monotonic() + 30
+        while not all(text in (pane := self("capture-pane", "-p")) for text in texts):
+            assert time.monotonic() < end, pane
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        subprocess.run([*self._base, "kill-server"], check=False)
+
+
+@pytest.fixture
+def tmux_of(tmp_path: Path, memory_of: Callable[..., Memory]) -> Iterator[Callable[..., Tmux]]:
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed")
     memory_of({"memory/coffee.md": "# Coffee\n\nThe machine wants descaling.\n"}).close()
-    base = ["tmux", "-L", f"memdeck-{uuid.uuid4().hex[:8]}", "-f", "/dev/null"]
+    servers: list[Tmux] = []
 
-    def tmux(*words: str) -> str:
-        return subprocess.run([*base, *words], check=True, capture_output=True, text=True).stdout
+    def start(*command: str) -> Tmux:
+        servers.append(Tmux(*command))
+        return servers[-1]
 
-    def until(text: str) -> None:
-        end = time.monotonic() + 30
-        while text not in tmux("capture-pane", "-p"):
-            assert time.monotonic() < end, tmux("capture-pane", "-p")
-            time.sleep(0.1)
+    yield start
+    for server in servers:
+        server.close()
 
-    tmux("new-session", "-d", "-x", "80", "-y", "24", sys.executable, "-c", CHILD, str(tmp_path))
-    try:
-        until("1 chunk")
-        tmux("send-keys", "descaling")
-        until("coffee.md#L1-L3")
-        tmux("send-keys", "C-y")
-        until("(OSC 52)")
-        assert tmux("show-buffer") == "memory/coffee.md#L1-L3"
-    finally:
-        subprocess.run([*base, "kill-server"], check=False)
+
+def test_in_tmux_keys_work_and_a_citation_lands_in_its_buffer(tmux_of: Callable[..., Tmux], tmp_path: Path) -> None:
+    tmux = tmux_of(sys.executable, "-c", CHILD, str(tmp_path))
+    tmux.until("1 chunk")
+    tmux("send-keys", "descaling")
+    tmux.until("coffee.md#L1-L3")
+    tmux("send-keys", "C-y")
+    tmux.until("(OSC 52)")
+    assert tmux("show-buffer") == "memory/coffee.md#L1-L3"
+
+
+def test_ctrl_z_goes_to_the_shell_and_fg_brings_the_whole_screen_back(
+    tmux_of: Callable[..., Tmux], tmp_path: Path
+) -> None:
+    (tmp_path / "child.py").write_text(CHILD)
+    tmux = tmux_of("env", "PS1=$ ", "bash", "--norc")
+    tmux("send-keys", f"{sys.executable} {tmp_path}/child.py {tmp_path}", "Enter")
+    tmux.until("1 chunk", "Type a question")
+    tmux("send-keys", "C-z")
+    tmux.until("Stopped")
+    tmux("send-keys", "fg", "Enter")
+    tmux.until("[1 Search]", "Type a question", "palette")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -38,6 +39,7 @@ from tui.trace import ByteCount, counting_driver, trace_loop
 
 BATCH_SECONDS = 0.25
 STATUS_SECONDS = 1.0
+BUSY_STATUS_SECONDS = 4.0  # reading the status scans the folders
 TWICE_SECONDS = 2.0
 ORDER = ("search", "sessions", "status", "files")
 
@@ -112,6 +114,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
     # Starting and ending
 
     def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._ended_by, number)
@@ -175,11 +178,12 @@ class MemdeckApp(App[None], inherit_bindings=False):
 
     @work(group="status", exit_on_error=False)
     async def refresh_status(self) -> None:
-        """Read the status again, once a second at most."""
+        """Read the status again, but not for every event."""
         if self._status_waits:
             return
         self._status_waits = True
-        await asyncio.sleep(max(0.0, self._status_read + STATUS_SECONDS - time.monotonic()))
+        pause = BUSY_STATUS_SECONDS if self.state.busy else STATUS_SECONDS
+        await asyncio.sleep(max(0.0, self._status_read + pause - time.monotonic()))
         self._status_waits = False
         await self._read_status()
 
@@ -196,8 +200,12 @@ class MemdeckApp(App[None], inherit_bindings=False):
     async def sync_now(self) -> None:
         """Bring the index in step because the user asked."""
         self.say("looking through the files")
+        cancel = threading.Event()
         try:
-            await asyncio.to_thread(self.memory.sync, "manual", vectors=False)
+            await asyncio.to_thread(self.memory.sync, "manual", vectors=False, cancel=cancel)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
         except MemdeckError as error:
             self.say(f"not synced: {error}", "error")
 
@@ -241,7 +249,6 @@ class MemdeckApp(App[None], inherit_bindings=False):
             problem = str(error)
         except SuspendNotSupported:
             problem = "this terminal does not let the app step aside"
-        self.refresh()
         if problem:
             self.say(problem, "warning")
 

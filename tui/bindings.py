@@ -67,9 +67,21 @@ TABLE: tuple[KeyBinding, ...] = (
         palette=False,
         priority=True,
     ),
-    KeyBinding("app.back", "escape", "back", "Back one level, never out of the app", "deck", palette=False),
-    KeyBinding("pane.next", "tab", "app.focus_next", "Go to the next pane", "deck", "pane", 20, palette=False),
-    KeyBinding("pane.previous", "shift+tab", "app.focus_previous", "Go to the previous pane", "deck", palette=False),
+    KeyBinding(
+        "app.back", "escape", "back", "Back one level, never out of the app", "deck", palette=False, priority=True
+    ),
+    KeyBinding(
+        "pane.next", "tab", "app.focus_next", "Go to the next pane", "deck", "pane", 20, palette=False, priority=True
+    ),
+    KeyBinding(
+        "pane.previous",
+        "shift+tab",
+        "app.focus_previous",
+        "Go to the previous pane",
+        "deck",
+        palette=False,
+        priority=True,
+    ),
     KeyBinding("list.down", "down,j", "move('down')", "Down", "deck", palette=False),
     KeyBinding("list.up", "up,k", "move('up')", "Up", "deck", palette=False),
     KeyBinding("list.page_down", "pagedown,ctrl+d", "move('page_down')", "A page down", "deck", palette=False),

@@ -34,6 +34,19 @@ class DeckState:
     def busy(self) -> bool:
         return self.syncing or self.embedding is not None
 
+    @property
+    def banner(self) -> str:
+        """One line about what is not as it should be, "" when all is well."""
+        status = self.status
+        if self.alarm or status is None:
+            return self.alarm
+        if status.health == "down":
+            return "; ".join(status.reasons)
+        if status.requested_provider == "none" or status.vector.get("semanticAvailable", True):
+            return ""
+        reason = status.custom.get("providerUnavailableReason") or status.vector.get("loadError")
+        return f"words only: {reason}" if reason else ""
+
     def with_status(self, status: Status) -> DeckState:
         watching = str(status.watcher.get("mode") or self.watching)
         return replace(self, status=status, waiting=status.pending, watching=watching)
@@ -48,7 +61,10 @@ class DeckState:
             case events.SyncFinished(report=report):
                 grown = bool(report.indexed or report.removed or report.vectors_made or report.vectors_cached)
                 return replace(self, syncing=False, sync_progress=None, revision=self.revision + int(grown), alarm="")
-            case events.FileIndexed() | events.FileRemoved() | events.FileRenamed():
+            case events.FileIndexed(chunks_new=new, chunks_gone=gone):
+                status = None if self.status is None else replace(self.status, chunks=self.status.chunks + new - gone)
+                return replace(self, status=status, revision=self.revision + 1)
+            case events.FileRemoved() | events.FileRenamed():
                 return replace(self, revision=self.revision + 1)
             case events.EmbeddingProgressed(waiting=waiting, progress=progress):
                 return replace(self, waiting=waiting, embedding=progress if waiting else None)

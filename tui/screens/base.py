@@ -111,7 +111,7 @@ class DeckScreen(Screen[None], inherit_bindings=False):
     def state_changed(self, state: DeckState) -> None:
         """Draw what changed of the memory's state."""
         self.query_one(TopBar).show(state)
-        self.notice(state.alarm)
+        self.notice(state.banner)
 
     def notice(self, text: str) -> None:
         """A line below the top that stays; "" takes it away."""

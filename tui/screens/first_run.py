@@ -42,7 +42,7 @@ class FirstRunScreen(DeckScreen):
         self.query_one(QueryInput).focus()
 
     def state_changed(self, state: DeckState) -> None:
-        self.notice(state.alarm)
+        self.notice(state.banner)
 
     def hint(self) -> None:
         """The hints stay as they are."""

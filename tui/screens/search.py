@@ -155,7 +155,7 @@ class SearchScreen(BrowseScreen[Hit]):
             self.show_empty(None)
         elif not result.partial:
             self.show_empty(self._nothing(result))
-        self.notice(self.deck.state.alarm or result.warning or "")
+        self.notice(self.deck.state.banner or result.warning or "")
 
     def _nothing(self, result: SearchResult) -> Content:
         keymap = self.deck.keymap
@@ -222,6 +222,8 @@ class SearchScreen(BrowseScreen[Hit]):
         seen = getattr(self, "_revision", state.revision)
         self._revision = state.revision
         super().state_changed(state)
+        if not state.banner and self.result is not None and self.result.warning:
+            self.notice(self.result.warning)
         if not self.input.value.strip():
             self._show_home()
         elif state.revision != seen and self._fresh is None:

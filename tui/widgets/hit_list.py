@@ -10,7 +10,7 @@ from core import Hit
 from tui.text import around_match, cells_of, elided_citation, fitted, marked, shown
 from tui.widgets.row_list import RowList
 
-CITATION_CELLS = 34
+CITATION_CELLS = 33
 
 
 class HitList(RowList[Hit]):
@@ -29,7 +29,7 @@ class HitList(RowList[Hit]):
         return self._two_lines(item, width) if self.wide else self._one_line(item, width)
 
     def _one_line(self, hit: Hit, width: int) -> Content:
-        score = f" {_score(hit.score)} {_found_by(hit):<3}"
+        score = f" {_score(hit.score)} {_found_by(hit):<3} "
         room = max(min(CITATION_CELLS, width - cells_of(score) - 1), 8)
         citation = fitted(_citation(hit, room), room)
         snippet = around_match(shown(hit.snippet), self.terms, max(width - cells_of(score) - room - 2, 0))
@@ -38,7 +38,7 @@ class HitList(RowList[Hit]):
         )
 
     def _two_lines(self, hit: Hit, width: int) -> Content:
-        score = f" {_score(hit.score)} {_found_by(hit):<3}"
+        score = f" {_score(hit.score)} {_found_by(hit):<3} "
         date = "" if hit.date_ms is None else time.strftime("  %Y-%m-%d", time.localtime(hit.date_ms / 1000))
         room = max(width - cells_of(score) - cells_of(date) - 1, 8)
         citation = _citation(hit, room)

@@ -50,7 +50,7 @@ def _parts(status: Status, state: DeckState) -> list[Row]:
     asked = "" if status.requested_provider in ("", status.provider) else f" (asked for: {status.requested_provider})"
     writer = status.writer.get("pid")
     return [
-        ("provider", model + asked, ""),
+        ("provider", " · ".join(filter(None, (model + asked, _destination(status)))), ""),
         ("words", _onoff(status.fts), _style(status.fts)),
         ("meaning", _onoff(status.vector), _style(status.vector)),
         ("cache", _amounts(status.cache), ""),
@@ -68,6 +68,8 @@ def _troubles(status: Status) -> list[Row]:
     reason = status.custom.get("providerUnavailableReason")
     if reason:
         rows.append(("", str(reason), "$warning"))
+    problems = status.custom.get("scanProblems")
+    rows += [("", str(problem), "$warning") for problem in problems[:3]] if isinstance(problems, list) else []
     for failure in status.failed[:3]:
         rows.append(("FAILED", f"{failure.path}: {failure.error}", "$error"))
     if len(status.failed) > 3:
@@ -82,6 +84,11 @@ def _troubles(status: Status) -> list[Row]:
             )
         )
     return rows
+
+
+def _destination(status: Status) -> str:
+    where = status.custom.get("textGoesTo")
+    return f"text goes to {where}" if where else ""
 
 
 def _watching(watcher: Mapping[str, object]) -> str:
