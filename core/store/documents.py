@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from core.store.chunk_rows import heading_json, line_map_json
 from core.store.database import Database, Value
 from core.store.document_reader import DocumentReader
+from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.file_errors import FileErrors
 from core.store.identity import Identities, in_force_of
@@ -21,12 +22,13 @@ from core.types import Chunk, Document, Source, StatKey
 
 @dataclass(frozen=True, slots=True)
 class ReplaceOutcome:
-    """What `replace` did, in chunks."""
+    """What `replace` did, in chunks; `cached` of the new ones found their vector in the cache."""
 
     file_id: int
     new: int
     same: int
     gone: int
+    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Documents(DocumentReader, FileErrors):
         self._vectors = VectorRows(database)
         self._queue = EmbeddingQueue(database)
         self._identities = Identities(database)
+        self._cache = EmbeddingCache(database)
 
     def replace(
         self,
@@ -116,8 +119,8 @@ class Documents(DocumentReader, FileErrors):
             ],
         )
         self._keywords.replace([], keyword_rows)
-        self._find_vectors(file_id, first_id, has_new=bool(new), has_old=bool(same))
-        return ReplaceOutcome(file_id, len(new), len(same), len(gone))
+        cached = self._find_vectors(file_id, first_id, new=len(new), has_old=bool(same))
+        return ReplaceOutcome(file_id, len(new), len(same), len(gone), cached)
 
     def touch(self, source: Source, path: str, stat: StatKey, scanned_ns: int) -> None:
         """The file was read again and its text is the same."""
@@ -219,19 +222,22 @@ class Documents(DocumentReader, FileErrors):
             self._queue.drop(gone)
             self._database.run_many("DELETE FROM chunks WHERE id = ?", [(chunk_id,) for chunk_id in gone])
 
-    def _find_vectors(self, file_id: int, first_id: int, *, has_new: bool, has_old: bool) -> None:
-        """Vectors of new chunks from the cache, the rest into the queue."""
+    def _find_vectors(self, file_id: int, first_id: int, *, new: int, has_old: bool) -> int:
+        """Vectors of the `new` chunks from the cache, the rest into the queue; how many were there."""
         if has_old:
             self._queue.renew(file_id)
-        if not has_new:
-            return
+        if not new:
+            return 0
         live = self._identities.live()
         for row in live:
             if row.identity.dims is not None:
                 self._vectors.insert_cached(row.id, row.identity.dims, file_id, first_id)
         in_force = in_force_of(live)
-        if in_force is not None:
-            self._queue.add(in_force.id, file_id, first_id)
+        if in_force is None:
+            return 0
+        missing = self._queue.add(in_force.id, file_id, first_id)
+        self._cache.note_use(hits=new - missing, misses=missing)
+        return new - missing
 
 
 def _prepare(chunk: Chunk, embed_hash: bytes) -> _Prepared:

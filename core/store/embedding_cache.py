@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from core.store.database import Database
 
@@ -11,6 +12,20 @@ _UNUSED = (
     "AND live.state <> 'retired') "
     "OR NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.embed_hash = embedding_cache.hash)"
 )
+_HITS, _MISSES = "embedding_cache_hits", "embedding_cache_misses"
+
+
+class CacheUse(NamedTuple):
+    """How often a new chunk found its vector in the cache, and how often it did not, since the index was made."""
+
+    hits: int
+    misses: int
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of hits, 0 to 1; None before the first look."""
+        total = self.hits + self.misses
+        return self.hits / total if total else None
 
 
 class EmbeddingCache:
@@ -42,6 +57,22 @@ class EmbeddingCache:
     def entries(self) -> int:
         """How many vectors there are, of all identities."""
         return self._database.count("SELECT count(*) FROM embedding_cache")
+
+    def note_use(self, *, hits: int, misses: int) -> None:
+        """Count looks into the cache, in chunks."""
+        self._database.run_many(
+            "INSERT INTO meta VALUES (?, ?) "
+            "ON CONFLICT DO UPDATE SET value = CAST(CAST(value AS INTEGER) + CAST(excluded.value AS INTEGER) AS TEXT)",
+            [(key, str(count)) for key, count in ((_HITS, hits), (_MISSES, misses)) if count],
+        )
+
+    def use(self) -> CacheUse:
+        """The counts that `note_use` added up."""
+        hits, misses = (
+            self._database.count("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", (key,))
+            for key in (_HITS, _MISSES)
+        )
+        return CacheUse(hits, misses)
 
     def has_any(self, identity_id: int) -> bool:
         """Whether there is a vector of this identity."""

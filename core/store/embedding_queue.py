@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import islice
 
 from core.store.chunk_rows import CHUNK_COLUMNS, chunk_from
 from core.store.database import Database
+from core.store.failures import translated
 from core.store.texts import storable
 from core.types import Chunk, Source
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedChunk:
-    """A chunk to embed; `embed_hash` is the key of its text, `attempts` counts how often it was refused."""
+    """A chunk to embed; `embed_hash` is the key of its text, `attempts` counts how often it was refused.
+
+    `path`, `absolute` and `document_hash` (sha256 hex of its bytes) are those of the document that it stands in.
+    """
 
     chunk_id: int
     embed_hash: bytes
     chunk: Chunk
     attempts: int
+    path: str
+    absolute: str
+    document_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +51,22 @@ class EmbeddingQueue:
         """Chunks that may still get a vector."""
         return self._database.count("SELECT count(*) FROM embedding_queue WHERE error IS NULL")
 
-    def queued(self, limit: int, *, now_ms: int) -> list[QueuedChunk]:
-        """The first `limit` chunks to embed, of those not put off to after `now_ms`."""
-        rows = self._database.rows(
-            f"SELECT embedding_queue.attempts, chunks.id, chunks.embed_hash, {CHUNK_COLUMNS} "
-            "FROM embedding_queue CROSS JOIN chunks ON chunks.id = embedding_queue.chunk_id "
+    def queued(self, limit: int, *, now_ms: int, skip: Container[bytes] = frozenset()) -> list[QueuedChunk]:
+        """The first `limit` chunks to embed, of those not put off to after `now_ms`; none whose hash is in `skip`."""
+        sql = (
+            "SELECT embedding_queue.attempts, chunks.id, chunks.embed_hash, files.path, files.absolute, files.hash, "
+            f"{CHUNK_COLUMNS} FROM embedding_queue CROSS JOIN chunks ON chunks.id = embedding_queue.chunk_id "
+            "CROSS JOIN files ON files.id = chunks.file_id "
             "WHERE embedding_queue.error IS NULL AND embedding_queue.retry_ms <= ? "
-            "ORDER BY embedding_queue.newest_ns DESC, embedding_queue.chunk_id LIMIT ?",
-            (now_ms, limit),
+            "ORDER BY embedding_queue.newest_ns DESC, embedding_queue.chunk_id"
         )
+        with translated(self._database.path, self._database.connection):
+            cursor = self._database.connection.execute(sql, (now_ms,))
+            rows = list(islice((row for row in cursor if row[2] not in skip), limit))
+            cursor.close()
         return [
-            QueuedChunk(chunk_id, embed_hash, chunk_from(columns), attempts)  # type: ignore[arg-type]
-            for attempts, chunk_id, embed_hash, *columns in rows
+            QueuedChunk(chunk_id, embed_hash, chunk_from(columns), attempts, path, absolute, document_hash)
+            for attempts, chunk_id, embed_hash, path, absolute, document_hash, *columns in rows
         ]
 
     def put_off(self, embed_hash: bytes, *, until_ms: int) -> None:
@@ -88,9 +101,9 @@ class EmbeddingQueue:
             "UPDATE embedding_queue SET error = NULL, retry_ms = 0 WHERE error IS NOT NULL OR retry_ms > 0"
         )
 
-    def add(self, identity_id: int, file_id: int, first_id: int) -> None:
-        """Queue the chunks of a document from `first_id` on whose vector the cache does not have."""
-        self._database.run(
+    def add(self, identity_id: int, file_id: int, first_id: int) -> int:
+        """Queue the chunks of a document from `first_id` on whose vector the cache does not have; how many."""
+        return self._database.run(
             "INSERT INTO embedding_queue (chunk_id, newest_ns) SELECT chunks.id, files.mtime_ns "
             "FROM chunks JOIN files ON files.id = chunks.file_id WHERE chunks.file_id = ? AND chunks.id >= ? "
             "AND NOT EXISTS (SELECT 1 FROM embedding_cache WHERE identity_id = ? AND hash = chunks.embed_hash)",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.store.database import Database, Value
+from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.vector_rows import VectorRows
 from core.types import EmbeddingIdentity, IndexIdentity
@@ -184,7 +185,9 @@ class Identities:
             row = self._set_state(row, "building")
             if row.identity.dims is not None:
                 self._rows.refill(row.id, row.identity.dims)
-        self._queue.refill(row.id)
+        waiting = self._queue.refill(row.id)
+        there = self._database.count("SELECT count(*) FROM chunks") - waiting
+        EmbeddingCache(self._database).note_use(hits=there, misses=waiting)
         return row
 
     def _mend_tables(self) -> None:
