@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
 from core.embedding.base import StateStore, Vector
@@ -122,14 +122,12 @@ class BatchRunner:
         self._executor = ThreadPoolExecutor(settings.concurrency + 1, "memdeck-batch")
         self._jobs: dict[str, _Job] = {}
         self._submitting: set[tuple[bytes, ...]] = set()
-        self._failures, self._last_error, self._failed_at = self._read_failures()
+        self._failures = _read_failures(store, identity, clock())
 
     @property
     def is_on(self) -> bool:
         """Whether batches are wanted and have not failed too often."""
-        if not self._settings.enabled:
-            return False
-        return self._failures < MOST_FAILURES or self._clock() - self._failed_at >= OFF_SECONDS
+        return self._settings.enabled and not self._failures.stop(self._clock())
 
     @property
     def pending(self) -> frozenset[bytes]:
@@ -149,9 +147,14 @@ class BatchRunner:
             return 0
         return min(waiting, self._api.most_items)
 
+    def holds_back(self, waiting: int) -> bool:
+        """Whether so many texts should wait for one of the batches to end, since all that may be are under way."""
+        busy = len(self._jobs) + len(self._submitting)
+        return self.is_on and waiting >= MANY and busy >= self._settings.concurrency
+
     def resume(self) -> None:
         """Look after the batches that an earlier process left; those of another identity are given up."""
-        for job in self._read_jobs():
+        for job in _read_jobs(self._store):
             if job.identity == self._identity.key:
                 self._jobs[job.id] = job
                 self._executor.submit(self._attend, job)
@@ -194,8 +197,8 @@ class BatchRunner:
             self.settle(news)
             self._note_failure(str(news.error))
             return None
-        if self._failures:
-            self._failures, self._last_error = 0, None
+        if self._failures.count:
+            self._failures = _Failures()
             self._store.delete(FAILURES_KEY)
         return news
 
@@ -208,19 +211,8 @@ class BatchRunner:
 
     def status(self) -> dict[str, object]:
         """The keys of `batch` in the status."""
-        settings = self._settings
-        last = {"lastError": self._last_error, "lastProvider": self._api.name} if self._last_error is not None else {}
-        return {
-            "enabled": self.is_on,
-            "failures": self._failures,
-            "limit": MOST_FAILURES,
-            "wait": settings.wait,
-            "concurrency": settings.concurrency,
-            "pollIntervalMs": settings.poll_interval_ms,
-            "timeoutMs": settings.timeout_minutes * 60_000,
-            "underWay": len(self._jobs) + len(self._submitting),
-            **last,
-        }
+        under_way = len(self._jobs) + len(self._submitting)
+        return _status(self._settings, self._failures, self._api.name, under_way, is_on=self.is_on)
 
     def close(self) -> None:
         """Stop looking; the batches go on, and another process's `resume` finds them."""
@@ -290,30 +282,11 @@ class BatchRunner:
     # -- what outlives the process
 
     def _note_failure(self, error: str) -> None:
-        self._failures += 1
-        self._last_error, self._failed_at = error, self._clock()
-        value = {"identity": self._identity.key, "count": self._failures, "error": error, "at": self._failed_at}
+        self._failures = _Failures(self._failures.count + 1, error, self._clock())
+        value = {"identity": self._identity.key, **asdict(self._failures)}
         self._store.put(FAILURES_KEY, json.dumps(value))
-        if self._failures == MOST_FAILURES:
-            log.warning("batches of %s are off after %d failures: %s", self._api.name, self._failures, error)
-
-    def _read_failures(self) -> tuple[int, str | None, float]:
-        try:
-            value = json.loads(self._store.get(FAILURES_KEY) or "null")
-            fresh = value["identity"] == self._identity.key and self._clock() - value["at"] < OFF_SECONDS
-            return (int(value["count"]), str(value["error"]), float(value["at"])) if fresh else (0, None, 0.0)
-        except (TypeError, ValueError, KeyError):
-            return 0, None, 0.0
-
-    def _read_jobs(self) -> list[_Job]:
-        try:
-            return [
-                _Job(str(job["id"]), str(job["identity"]), float(job["started"]), _unpacked(str(job["hashes"])))
-                for job in json.loads(self._store.get(JOBS_KEY) or "[]")
-            ]
-        except (TypeError, ValueError, KeyError):
-            log.warning("what was remembered of batches cannot be read")
-            return []
+        if self._failures.count == MOST_FAILURES:
+            log.warning("batches of %s are off after %d failures: %s", self._api.name, MOST_FAILURES, error)
 
     def _write_jobs(self) -> None:
         jobs = [
@@ -324,6 +297,67 @@ class BatchRunner:
             self._store.put(JOBS_KEY, json.dumps(jobs))
         else:
             self._store.delete(JOBS_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    """Batches that failed in a row, the last of them `at` epoch seconds."""
+
+    count: int = 0
+    error: str | None = None
+    at: float = 0.0
+
+    def stop(self, now: float) -> bool:
+        """Whether there were too many of late."""
+        return self.count >= MOST_FAILURES and now - self.at < OFF_SECONDS
+
+
+def remembered_status(
+    settings: Batch, store: StateStore, identity: EmbeddingIdentity | None, *, now: float
+) -> dict[str, object]:
+    """The keys of `batch` in the status of a process that runs no batches; `identity` None where there are none."""
+    if identity is None:
+        return _status(settings, _Failures(), "", 0, is_on=False)
+    failures = _read_failures(store, identity, now)
+    under_way = sum(job.identity == identity.key for job in _read_jobs(store))
+    is_on = settings.enabled and not failures.stop(now)
+    return _status(settings, failures, identity.provider, under_way, is_on=is_on)
+
+
+def _status(settings: Batch, failures: _Failures, provider: str, under_way: int, *, is_on: bool) -> dict[str, object]:
+    last = {"lastError": failures.error, "lastProvider": provider} if failures.error is not None else {}
+    return {
+        "enabled": is_on,
+        "failures": failures.count,
+        "limit": MOST_FAILURES,
+        "wait": settings.wait,
+        "concurrency": settings.concurrency,
+        "pollIntervalMs": settings.poll_interval_ms,
+        "timeoutMs": settings.timeout_minutes * 60_000,
+        "underWay": under_way,
+        **last,
+    }
+
+
+def _read_failures(store: StateStore, identity: EmbeddingIdentity, now: float) -> _Failures:
+    try:
+        value = json.loads(store.get(FAILURES_KEY) or "null")
+        if value["identity"] == identity.key and now - value["at"] < OFF_SECONDS:
+            return _Failures(int(value["count"]), str(value["error"]), float(value["at"]))
+    except (TypeError, ValueError, KeyError):
+        pass
+    return _Failures()
+
+
+def _read_jobs(store: StateStore) -> list[_Job]:
+    try:
+        return [
+            _Job(str(job["id"]), str(job["identity"]), float(job["started"]), _unpacked(str(job["hashes"])))
+            for job in json.loads(store.get(JOBS_KEY) or "[]")
+        ]
+    except (TypeError, ValueError, KeyError):
+        log.warning("what was remembered of batches cannot be read")
+        return []
 
 
 HASH_BYTES = 32

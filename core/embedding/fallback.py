@@ -36,7 +36,7 @@ class _State:
 
 
 class Failover:
-    """Which of two embedders is in force. For one thread, the indexing worker's; `embedder` may be read by all.
+    """Which of two embedders is in force. For one thread; the indexing worker's alone may change what is remembered.
 
     The fallback takes over when the provider fails for good: its quota is used up, its key or model is refused, its
     answers are no good, or it has failed for ten minutes and more than twice. It is asked again an hour later, then
@@ -61,8 +61,6 @@ class Failover:
         self._state = self._remembered()
         self._missing = self._primary is None and self._standby is not None
         self._holds_back = self._missing and active is not None and active.provider == selection.requested
-        if self._state.switched is not None and self._is_due:
-            self._state = replace(self._state, switched=None)
 
     @property
     def embedder(self) -> Embedder | None:
@@ -127,12 +125,6 @@ class Failover:
             return False
         self._remember(replace(self._state, switched=None))
         return True
-
-    def close(self) -> None:
-        """Close both. Idempotent."""
-        for embedder in (self._primary, self._standby):
-            if embedder is not None:
-                embedder.close()
 
     @property
     def _is_due(self) -> bool:

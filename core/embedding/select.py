@@ -43,6 +43,12 @@ class Selection:
         places = [text_goes_to(embedder) for embedder in (self.embedder, self.standby) if embedder is not None]
         return ", or as a fallback: ".join(dict.fromkeys(places)) or "nowhere"
 
+    def close(self) -> None:
+        """Close the embedder and its fallback. Idempotent."""
+        for embedder in (self.embedder, self.standby):
+            if embedder is not None:
+                embedder.close()
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
