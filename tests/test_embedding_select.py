@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from core.embedding.fastembed_model import FastembedEmbedder, prefixes_of
-from core.embedding.local import UNMEASURED_PROFILE, LocalEmbedder
+from core.embedding.local import LocalEmbedder
 from core.embedding.model_files import DATA, default_model_path
 from core.embedding.select import Selection, select_embedder
 from core.errors import EmbeddingError, ProviderUnavailable
@@ -201,9 +201,7 @@ def test_another_model_is_fetched_once_with_progress_and_without_a_word_to_the_t
 
     def fresh(environ: dict[str, str]) -> FastembedEmbedder:
         name = "baai/BGE-small-en-v1.5"
-        return FastembedEmbedder(
-            name, tmp_path, environ=environ, profile=UNMEASURED_PROFILE, threads=2, on_progress=seen.append
-        )
+        return FastembedEmbedder(name, tmp_path, environ=environ, threads=2, on_progress=seen.append)
 
     first = fresh(environ)
     document = first.embed_documents(["hello", "the second " * 30])[0]
@@ -231,7 +229,6 @@ def test_fetching_can_be_cancelled(hub: HTTPServer, tmp_path: Path) -> None:
         "BAAI/bge-small-en-v1.5",
         tmp_path,
         environ={"HF_ENDPOINT": hub.url_for("").rstrip("/")},
-        profile=UNMEASURED_PROFILE,
         on_progress=lambda _: cancel.set(),
     )
 
@@ -245,7 +242,7 @@ def test_fetching_can_be_cancelled(hub: HTTPServer, tmp_path: Path) -> None:
 def test_a_model_that_is_damaged_names_its_folder(hub: HTTPServer, tmp_path: Path) -> None:
     environ = {"HF_ENDPOINT": hub.url_for("").rstrip("/")}
     name = "BAAI/bge-small-en-v1.5"
-    first = FastembedEmbedder(name, tmp_path, environ=environ, profile=UNMEASURED_PROFILE)
+    first = FastembedEmbedder(name, tmp_path, environ=environ)
     first.embed_query("hello")
     first.close()
     weights = next(path for path in tmp_path.rglob("model_optimized.onnx"))
@@ -253,7 +250,7 @@ def test_a_model_that_is_damaged_names_its_folder(hub: HTTPServer, tmp_path: Pat
     weights.write_bytes(b"damaged")
 
     with pytest.raises(ProviderUnavailable, match="cannot be loaded") as caught:
-        FastembedEmbedder(name, tmp_path, environ=environ, profile=UNMEASURED_PROFILE).embed_query("hello")
+        FastembedEmbedder(name, tmp_path, environ=environ).embed_query("hello")
     assert str(weights.parent) in caught.value.remedy
 
 

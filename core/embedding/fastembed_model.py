@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.embedding.base import EmbedderLimits, ModelProfile, Vector, normalised
+from core.embedding.base import EmbedderLimits, Vector, normalised
 from core.embedding.fetch import fetch_model
 from core.embedding.prefixes import prefixes_of
+from core.embedding.profiles import profile_of
 from core.embedding.threads import BatchThreads, batches, raise_if_cancelled, vectors_of
 from core.errors import EmbeddingError, ProviderUnavailable
 from core.types import EmbeddingIdentity, Progress
@@ -39,7 +40,6 @@ class FastembedEmbedder:
         models_dir: Path,
         *,
         environ: Mapping[str, str],
-        profile: ModelProfile,
         threads: int | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
@@ -51,7 +51,7 @@ class FastembedEmbedder:
         self._query_prefix, self._document_prefix = prefixes_of(name)
         recipe = f"fastembed, prefixes {self._query_prefix!r} {self._document_prefix!r}"
         self.identity = EmbeddingIdentity("local", name, recipe=recipe)
-        self.profile = profile
+        self.profile = profile_of(name)
         self._threads_wanted = threads
         self._lock = threading.Lock()
         self._loading = threading.Lock()

@@ -19,6 +19,7 @@ from core.embedding.model_files import (
     folder_model,
 )
 from core.embedding.onnx_model import OnnxModel, OnnxTokenizer
+from core.embedding.profiles import profile_of
 from core.embedding.threads import BatchThreads, batches, raise_if_cancelled, vectors_of
 from core.errors import EmbeddingError
 from core.types import EmbeddingIdentity
@@ -27,10 +28,6 @@ BATCH_TOKENS = 256
 """Tokens of one run, padding included: on CPUs as fast as larger runs or faster, and a query competes with little."""
 
 REQUEST_ROWS = 32
-
-MINILM_PROFILE = ModelProfile(floor=0.35, text_weight=0.6)
-
-UNMEASURED_PROFILE = ModelProfile(floor=0.5, text_weight=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ def minilm(cache_dir: Path) -> LocalModel:
     """The model that is installed with memdeck; nothing is read until it is needed."""
     recipe = f"sha256 {MODEL_SHA256[:16]}, {DEFAULT_TOKENS} tokens, mean"
     identity = EmbeddingIdentity("local", DEFAULT_MODEL, dims=DEFAULT_DIMS, recipe=recipe)
-    return LocalModel(identity, MINILM_PROFILE, lambda: default_model(cache_dir))
+    return LocalModel(identity, profile_of(DEFAULT_MODEL), lambda: default_model(cache_dir))
 
 
 def own_model(folder: Path, cache_dir: Path) -> LocalModel:
@@ -54,7 +51,7 @@ def own_model(folder: Path, cache_dir: Path) -> LocalModel:
     files = folder_model(folder)
     recipe = f"sha256 {content_hash(files, cache_dir)}, {files.recipe}"
     return LocalModel(
-        EmbeddingIdentity("local", folder.name, recipe=recipe), UNMEASURED_PROFILE, lambda: folder_model(folder)
+        EmbeddingIdentity("local", folder.name, recipe=recipe), profile_of(folder.name), lambda: folder_model(folder)
     )
 
 

