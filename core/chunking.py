@@ -94,6 +94,18 @@ def chunk_document(
     return chunks
 
 
+def heading_path(lines: Sequence[str], line: int) -> tuple[str, ...]:
+    """The Markdown headings that a line (1-based) stands under, outermost first; its own among them if it is one."""
+    titles: list[tuple[int, str]] = []
+    for number, (level, title) in _headings(lines, _front_matter_end(lines)):
+        if number >= line:
+            break
+        titles = [outer for outer in titles if outer[0] < level]
+        if title:
+            titles.append((level, title))
+    return tuple(name for _, name in titles)
+
+
 def embedding_text(chunk: Chunk) -> str:
     """Exactly what the embedder gets: the heading path, unless the text begins with its last heading, and the text."""
     path = chunk.heading

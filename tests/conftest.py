@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from core import Memory
     from tui.app import MemdeckApp
 
+KEPT = "MEMDECK_TEST_QMD"
 for _name in [name for name in os.environ if name.startswith("MEMDECK_")] + ["NO_COLOR", "TEXTUAL_THEME", "TMUX"]:
-    os.environ.pop(_name, None)
+    if _name != KEPT:
+        os.environ.pop(_name, None)
 
 SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
 

@@ -67,6 +67,18 @@ def allowed_chunks(
     return allowed
 
 
+def passes(filters: Filters, *, source: Source, path: str, dialect: str | None, moment_ms: int) -> bool:
+    """Whether one document is what the filters ask for; `moment_ms` dates it (epoch ms)."""
+    if filters.sources and source not in filters.sources:
+        return False
+    if filters.dialects and (dialect or "").lower() not in filters.dialects:
+        return False
+    if filters.paths and not _on_path(path, filters.paths):
+        return False
+    after = filters.after is None or moment_ms >= day_start_ms(filters.after)
+    return after and (filters.before is None or moment_ms < day_start_ms(filters.before))
+
+
 def _ids(connection: apsw.Connection, sql: str, file_ids: Sequence[int] | dict[int, int]) -> list[int]:
     return [int(chunk_id) for (chunk_id,) in connection.execute(sql, (id_array(file_ids),))]
 

@@ -1,0 +1,80 @@
+"""The page of hits that qmd's finds become: each file once, what no longer holds left out, a place for memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.backends.qmd_collections import Collection
+from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head
+from core.backends.qmd_output import RawHit
+from core.backends.qmd_sessions import HEAD_LINES
+from core.errors import NotAllowed, SearchCancelled, Undecodable
+from core.types import Hit
+
+Opener = Callable[[Collection, str], FoundDocument]
+"""Reads the document that a collection's file stands for. Raises NotAllowed, OSError, Undecodable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Hits, and how many of qmd's finds were left out: `stale` by its index, `refused` by the rules of what is read."""
+
+    hits: tuple[Hit, ...]
+    stale: int = 0
+    refused: int = 0
+
+    @property
+    def warning(self) -> str | None:
+        words = []
+        if self.stale:
+            words.append(f"{self.stale} hit(s) of qmd left out: the files have changed since its last update")
+        if self.refused:
+            words.append(f"{self.refused} hit(s) of qmd left out: the files may not be read")
+        return "; ".join(words) or None
+
+
+def fill_page(
+    raws: Sequence[RawHit],
+    *,
+    most: int,
+    collections: Mapping[str, Collection],
+    read: Opener,
+    maker: HitMaker,
+    cancelled: Callable[[], bool],
+) -> Page:
+    """Up to `most` hits in qmd's order; where sessions alone would fill the page, memory's best has the last place.
+
+    Raises SearchCancelled.
+    """
+    hits: list[Hit] = []
+    seen: set[str] = set()
+    stale, refused, score = 0, 0, 1.0
+    for raw in raws:
+        if cancelled():
+            raise SearchCancelled("the search was cancelled")
+        full = len(hits) >= most
+        if full and any(hit.source == "memory" for hit in hits):
+            break
+        collection = collections.get(raw.collection)
+        if collection is None or (full and collection.source != "memory"):
+            continue
+        try:
+            document = read(collection, raw.path)
+            if document.path in seen or not maker.passes(document):
+                continue
+            seen.add(document.path)
+            score = min(score, raw.score)
+            shown = below_head(raw, HEAD_LINES) if document.source == "sessions" else raw
+            hit = maker.make(shown, document, score=score)
+        except (Stale, OSError):
+            stale += 1
+            continue
+        except (NotAllowed, Undecodable):
+            refused += 1
+            continue
+        if full:
+            hits[-1] = hit
+            break
+        hits.append(hit)
+    return Page(tuple(hits), stale, refused)
