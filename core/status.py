@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from core.backends.builtin import BuiltinBackend
 from core.backends.readers import Reader
+from core.embedding.fallback import Failover
 from core.errors import EmbeddingError, StoreError, StoreMissing
 from core.settings.model import Settings
-from core.store.embedding_cache import EmbeddingCache
+from core.store.database import Database
+from core.store.embedding_cache import CacheUse, EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue, RefusedChunk
 from core.store.file_errors import FileErrors
 from core.store.identity import Identities, compare, read_identity
@@ -20,6 +24,7 @@ from core.store.writer_lock import WriterLock
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
 from core.sync.plan import paused_words, plan_sync
+from core.sync.provider_memory import Trouble, has_vectors, provider_texts, recall_trouble
 from core.sync.watching import WatchState
 from core.types import FileFailure, HealthState, Scan, SkippedPath, Source, SourceCount, Status
 
@@ -42,13 +47,13 @@ def collect(
     scans = {intake.source: intake.scan() for intake in intakes}
     facts = _read_index(backend, settings, intakes, scans)
     state, selection = backend.worker.state, backend.selection
-    embedder = selection.embedder
-    endpoint = embedder.identity.endpoint if embedder is not None else None
+    embedder = facts.failover.embedder
+    identity = embedder.identity if embedder is not None else None
     recovery = state.recovery
     custom: Json = {
-        "searchMode": "hybrid" if facts.semantic_ready and embedder is not None else "keyword",
-        **_if("providerUnavailableReason", state.embedding_error if embedder is not None else selection.reason),
-        "textGoesTo": "nowhere" if endpoint is None else endpoint or "this machine only",
+        "searchMode": "hybrid" if facts.semantic_ready else "keyword",
+        **_provider_state(facts, backend),
+        "textGoesTo": facts.failover.text_goes_to,
         "indexIdentity": facts.identity,
         "readonlyRecovery": {
             "attempts": recovery.attempts,
@@ -63,8 +68,8 @@ def collect(
     }
     status = Status(
         backend=backend.name,
-        provider=selection.provider,
-        model=selection.model,
+        provider=identity.provider if identity is not None else "none",
+        model=identity.model if identity is not None else "",
         requested_provider=selection.requested,
         files=sum(count.files for count in facts.counts),
         chunks=sum(count.chunks for count in facts.counts),
@@ -82,8 +87,12 @@ def collect(
             "enabled": settings.cache.enabled,
             "entries": facts.cache_entries,
             "maxEntries": settings.cache.max_entries,
+            "hits": facts.cache_use.hits,
+            "misses": facts.cache_use.misses,
+            **_if("hitRate", _rounded(facts.cache_use.hit_rate)),
         },
-        batch={"enabled": settings.remote.batch.enabled, "failures": 0, "limit": 2},
+        batch=facts.batch,
+        fallback=facts.failover.fallback,
         custom=custom,
         watcher={"mode": watch.mode, "reason": watch.reason, "folders": watch.folders},
         writer={"pid": WriterLock(backend.store).owner(), "own": state.is_writer},
@@ -107,8 +116,12 @@ def changed_files(backend: BuiltinBackend, intakes: Sequence[Intake]) -> int:
 def probe(backend: BuiltinBackend) -> Json:
     """Real work for the embedder, the vector table and the writer lock: "ok", or what went wrong."""
     answer: Json = {}
-    embedder = backend.selection.embedder
     vector = None
+    try:
+        with backend.readers.lease() as reader:
+            embedder = backend.failover(reader.database).embedder
+    except StoreError:
+        embedder = backend.failover(None).embedder
     if embedder is None:
         answer["embedder"] = backend.selection.reason or "switched off"
     else:
@@ -173,6 +186,11 @@ def to_json(status: Status) -> Json:
 class _Facts:
     """What the index file says of itself; the defaults are those of an index that does not exist yet."""
 
+    failover: Failover
+    batch: Json
+    semantic_ready: bool = False
+    trouble: Trouble | None = None
+    cache_use: CacheUse = field(default_factory=lambda: CacheUse(0, 0))
     counts: tuple[SourceCount, ...] = ()
     pending: int = 0
     changed: int = 0
@@ -187,10 +205,6 @@ class _Facts:
     vectors: int = 0
     paused: list[str] = field(default_factory=list)
     identity: Json = field(default_factory=lambda: {"status": "new"})
-
-    @property
-    def semantic_ready(self) -> bool:
-        return self.vectors > 0
 
     def vector(self, settings: Settings) -> Json:
         return {
@@ -208,7 +222,8 @@ class _Facts:
 def _read_index(
     backend: BuiltinBackend, settings: Settings, intakes: Sequence[Intake], scans: Mapping[Source, Scan]
 ) -> _Facts:
-    facts = _Facts()
+    failover = backend.failover(None)
+    facts = _Facts(failover, _batch(failover, settings, None))
     try:
         with backend.readers.lease() as reader, reader.database.snapshot():
             _fill(facts, reader, backend, settings, intakes)
@@ -232,8 +247,14 @@ def _fill(
     facts.skips = errors.skips()
     facts.db_bytes = database.file_bytes()
     facts.cache_entries = EmbeddingCache(database).entries()
+    facts.cache_use = EmbeddingCache(database).use()
     facts.vector_error = database.vector_error
-    embedder = backend.selection.embedder
+    facts.failover = backend.failover(database)
+    facts.batch = _batch(facts.failover, settings, database)
+    facts.semantic_ready = facts.failover.for_queries(partial(has_vectors, database)) is not None
+    embedder = facts.failover.embedder
+    if embedder is not None and facts.pending:
+        facts.trouble = recall_trouble(provider_texts(database), embedder.identity)
     wanted = index_identity(settings, intakes, embedder.identity if embedder is not None else None)
     stored = read_identity(database)
     difference = compare(stored, wanted)
@@ -247,6 +268,41 @@ def _fill(
     if row is not None and row.state != "retired":
         facts.dims = row.identity.dims
         facts.vectors = Vectors(database, row).count()
+
+
+def _batch(failover: Failover, settings: Settings, database: Database | None) -> Json:
+    """The keys of `batch`: of the embedder in force, if its provider takes batches."""
+    from core.embedding.batch import remembered_status
+    from core.embedding.providers import batch_api
+
+    embedder = failover.embedder
+    identity = embedder.identity if embedder is not None and batch_api(embedder) is not None else None
+    texts = provider_texts(database) if database is not None else None
+    return remembered_status(settings.remote.batch, texts, identity, now=time.time())
+
+
+def _trouble(facts: _Facts, backend: BuiltinBackend) -> Trouble | None:
+    """Why no vectors are made although chunks wait: as this process's worker knows, or the one that writes wrote."""
+    state = backend.worker.state
+    if state.embedding_error is not None:
+        return Trouble(state.embedding_error, state.embedding_remedy)
+    return facts.trouble
+
+
+def _provider_state(facts: _Facts, backend: BuiltinBackend) -> Json:
+    selection, trouble = backend.selection, _trouble(facts, backend)
+    reason, remedy = (trouble.error, trouble.remedy) if trouble is not None else (selection.reason, selection.remedy)
+    if trouble is not None:
+        state = "failing"
+    elif facts.failover.embedder is None:
+        state = "off" if selection.requested == "none" else "missing"
+    else:
+        state = "fallback" if facts.failover.fallback is not None else "ready"
+    return {
+        "providerState": state,
+        **_if("providerUnavailableReason", reason),
+        **_if("providerRemedy", remedy or None),
+    }
 
 
 def _changed(
@@ -273,10 +329,16 @@ def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
         return replace(status, health="down", reasons=(facts.store_error,))
     state, selection = backend.worker.state, backend.selection
     reasons = []
-    if selection.embedder is None:
+    fallback = facts.failover.fallback
+    trouble = _trouble(facts, backend)
+    if facts.failover.embedder is None:
         reasons.append(f"keyword search only: {selection.reason or 'the provider is none'}")
-    elif state.embedding_error is not None:
-        reasons.append(f"the provider fails: {state.embedding_error}")
+    elif fallback is not None:
+        reasons.append(f"{status.provider} is used in place of {fallback['from']}: {fallback['reason']}")
+    if trouble is not None:
+        reasons.append("; ".join(part for part in (f"the provider fails: {trouble.error}", trouble.remedy) if part))
+    if selection.standby_reason is not None:
+        reasons.append(selection.standby_reason)
     if facts.vector_error is not None and status.vector["enabled"]:
         reasons.append(f"vec0 is missing, an exact scan answers: {facts.vector_error}")
     if state.read_only:
@@ -309,6 +371,10 @@ def _ignored(scans: Iterable[Scan]) -> dict[str, int]:
     for scan in scans:
         total.update(scan.ignored)
     return dict(total)
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
 
 
 def _if(key: str, value: object) -> Json:

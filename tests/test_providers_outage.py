@@ -27,7 +27,7 @@ from core.sync.state import WorkerOptions
 from core.sync.worker import IndexWorker
 from core.types import SyncReport
 from tests.provider_server import Answer, ProviderServer, Seen, provider_server, remote, unit
-from tests.workbench import COUNTER
+from tests.workbench import COUNTER, selection_of
 
 OUTAGE = Answer({"error": {"message": "upstream is gone"}}, 503)
 
@@ -46,9 +46,9 @@ class Index:
         self.worker = IndexWorker(
             options,
             self.intakes,
-            self.embedder,
+            selection_of(self.embedder),
             bus,
-            identity=lambda: index_identity(self.settings, self.intakes(), self.embedder.identity),
+            identity=lambda embedding: index_identity(self.settings, self.intakes(), embedding),
         )
 
     def intakes(self) -> list[MemoryIntake]:

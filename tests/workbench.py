@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.embedding.base import EmbedderLimits, ModelProfile, Vector
+from core.embedding.base import Embedder, EmbedderLimits, ModelProfile, Vector
+from core.embedding.select import Selection
 from core.errors import EmbeddingError
 from core.events import Event, EventBus
 from core.settings.model import Settings
@@ -62,6 +63,14 @@ class WordEmbedder:
         return
 
 
+def selection_of(embedder: Embedder | None, standby: Embedder | None = None) -> Selection:
+    """What settings would have selected that ask for just these."""
+    if embedder is None:
+        return Selection(None, "none", "none", "", standby=standby)
+    identity = embedder.identity
+    return Selection(embedder, identity.provider, identity.provider, identity.model, standby=standby)
+
+
 class Bench:
     """A workspace, its worker, and what happened."""
 
@@ -77,9 +86,9 @@ class Bench:
         self.worker = IndexWorker(
             WorkerOptions(self.store),
             self.intakes,
-            embedder,
+            selection_of(embedder),
             bus,
-            identity=lambda: index_identity(self.settings, self.intakes(), embedder.identity if embedder else None),
+            identity=lambda embedding: index_identity(self.settings, self.intakes(), embedding),
         )
 
     def intakes(self) -> list[MemoryIntake]:

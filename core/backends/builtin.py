@@ -6,28 +6,40 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from core.backends.base import PartialListener
 from core.backends.query_vectors import QueryVectors
 from core.backends.readers import Reader, ReaderPool
-from core.embedding.base import Vector
+from core.embedding.base import Embedder, Vector
+from core.embedding.fallback import Failover
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, SearchCancelled, StoreMissing, SyncCancelled
 from core.events import EventBus
 from core.search.query import parse_query
 from core.settings.model import Settings
-from core.store.embedding_cache import EmbeddingCache
-from core.store.identity import Identities
+from core.store.database import Database
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
-from core.sync.messages import ProgressListener, Ticket
+from core.sync.messages import ProgressListener, QueryFailed, Ticket
+from core.sync.provider_memory import failover_of, has_vectors
 from core.sync.state import WorkerOptions
 from core.sync.worker import IndexWorker
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
 
 WAIT_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Which embedder a search asks, what is on its way, and why there may be no vector."""
+
+    failover: Failover
+    embedder: Embedder | None = None
+    pending: Future[Vector] | None = None
+    warning: str | None = None
 
 
 class BuiltinBackend:
@@ -51,23 +63,27 @@ class BuiltinBackend:
         self.store = store
         self.selection = selection
         self._settings = settings
-        embedder = selection.embedder
         self.worker = IndexWorker(
             WorkerOptions(
                 store,
                 vector_extension=settings.store.vector.enabled,
                 extension_path=settings.store.vector.extension_path,
-                concurrency=settings.indexing.concurrency or (embedder.limits.concurrency if embedder else 1),
+                concurrency=settings.indexing.concurrency,
                 cache_entries=settings.cache.max_entries if settings.cache.enabled else 0,
                 interval_seconds=settings.sync.interval_minutes * 60,
+                batch=settings.remote.batch if settings.remote.batch.enabled else None,
             ),
             intakes,
-            embedder,
+            selection,
             bus,
-            identity=lambda: index_identity(settings, intakes(), embedder.identity if embedder else None),
+            identity=lambda embedding: index_identity(settings, intakes(), embedding),
         )
-        self.readers = ReaderPool(store, settings, embedder, keep_matrix=resident)
-        self._query_vectors = QueryVectors(embedder) if embedder is not None else None
+        self.readers = ReaderPool(store, settings, keep_matrix=resident)
+        self._query_vectors = QueryVectors()
+
+    def failover(self, database: Database | None) -> Failover:
+        """Which embedder is in force, as the index tells; for looking only. Raises StoreError."""
+        return failover_of(database, self.selection)
 
     def search(
         self,
@@ -82,7 +98,8 @@ class BuiltinBackend:
         """
         started = time.perf_counter()
         if request.mode == "hybrid" and not self._settings.query.hybrid.enabled:
-            request = replace(request, mode="semantic" if self._query_vectors is not None else "keyword")
+            embeds = self.selection.embedder is not None or self.selection.standby is not None
+            request = replace(request, mode="semantic" if embeds else "keyword")
         if not request.query.strip():
             return SearchResult(request.query, mode=request.mode)
         try:
@@ -99,37 +116,41 @@ class BuiltinBackend:
         on_partial: PartialListener | None,
         cancel: threading.Event | None,
     ) -> SearchResult:
-        pending, warning = self._start_vector(reader, request)
+        asking = self._ask(reader, request)
+        searcher = reader.searcher(asking.embedder)
+        pending = asking.pending
         if pending is not None and on_partial is not None and not pending.done() and request.mode == "hybrid":
-            first = reader.searcher.search(request, None, cancel)
-            on_partial(replace(self._dressed(first, started, None), partial=True))
+            first = searcher.search(request, None, cancel)
+            on_partial(replace(self._dressed(first, started, asking), partial=True))
         waited = time.perf_counter()
-        vector, late = self._await_vector(pending, request, started, cancel)
+        vector, late = self._await_vector(asking, request, started, cancel)
         embed_ms = (time.perf_counter() - waited) * 1000 if vector is not None else None
-        result = reader.searcher.search(request, vector, cancel)
-        return self._dressed(result, started, warning or late, embed_ms)
+        result = searcher.search(request, vector, cancel)
+        return self._dressed(result, started, replace(asking, warning=asking.warning or late), embed_ms)
 
-    def _start_vector(self, reader: Reader, request: SearchRequest) -> tuple[Future[Vector] | None, str | None]:
+    def _ask(self, reader: Reader, request: SearchRequest) -> _Asking:
         """Begin to embed the query, if there are vectors to compare it with; else say why not."""
+        failover = self.failover(reader.database)
         if request.mode == "keyword":
-            return None, None
-        if self._query_vectors is None:
+            return _Asking(failover, failover.embedder)
+        if failover.embedder is None and self.selection.embedder is None:
             wanted_vectors = request.mode == "semantic" or self.selection.requested != "none"
-            return None, (self.selection.reason if wanted_vectors else None)
-        row = Identities(reader.database).find(self._query_vectors.embedder.identity)
-        if row is None or row.state == "retired" or not EmbeddingCache(reader.database).has_any(row.id):
-            return None, "keyword hits only: no vectors are made yet"
+            return _Asking(failover, warning=self.selection.reason if wanted_vectors else None)
+        embedder = failover.for_queries(partial(has_vectors, reader.database))
+        if embedder is None:
+            return _Asking(failover, failover.embedder, warning="keyword hits only: no vectors are made yet")
         text = parse_query(request.query).semantic_text
-        return (self._query_vectors.start(text) if text else None), None
+        return _Asking(failover, embedder, self._query_vectors.start(embedder, text) if text else None)
 
     def _await_vector(
         self,
-        pending: Future[Vector] | None,
+        asking: _Asking,
         request: SearchRequest,
         started: float,
         cancel: threading.Event | None,
     ) -> tuple[Vector | None, str | None]:
-        if pending is None:
+        pending, embedder = asking.pending, asking.embedder
+        if pending is None or embedder is None:
             return None, None
         limit_ms = request.deadline_ms if request.deadline_ms is not None else self._settings.query.deadline_ms
         deadline = started + limit_ms / 1000
@@ -142,20 +163,24 @@ class BuiltinBackend:
                 if time.perf_counter() >= deadline:
                     return None, f"the query's vector did not come within {limit_ms} ms; keyword hits only"
             except EmbeddingError as error:
+                if self.selection.standby is not None and self.worker.is_alive:
+                    self.worker.post(QueryFailed(embedder.identity, error))
                 return None, f"keyword hits only: {error}"
 
     def _dressed(
-        self, result: SearchResult, started: float, warning: str | None, embed_ms: float | None = None
+        self, result: SearchResult, started: float, asking: _Asking, embed_ms: float | None = None
     ) -> SearchResult:
+        identity = asking.embedder.identity if asking.embedder is not None else None
         state = self.worker.state
         times = {**result.milliseconds, "total": (time.perf_counter() - started) * 1000}
         if embed_ms is not None:
             times.setdefault("embed", embed_ms)
         return replace(
             result,
-            provider=self.selection.provider,
-            model=self.selection.model,
-            warning="; ".join(part for part in (result.warning, warning) if part) or None,
+            provider=identity.provider if identity is not None else "none",
+            model=identity.model if identity is not None else "",
+            fallback=asking.failover.fallback,
+            warning="; ".join(part for part in (result.warning, asking.warning) if part) or None,
             catching_up=result.catching_up or (state.alive and state.busy),
             milliseconds=times,
         )
@@ -184,8 +209,6 @@ class BuiltinBackend:
 
     def close(self) -> None:
         self.worker.stop()
-        if self._query_vectors is not None:
-            self._query_vectors.close()
+        self._query_vectors.close()
         self.readers.close()
-        if self.selection.embedder is not None:
-            self.selection.embedder.close()
+        self.selection.close()

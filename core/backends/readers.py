@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,14 @@ class Reader:
 
     database: Database
     documents: DocumentReader
-    searcher: Searcher
+    make_searcher: Callable[[Embedder | None], Searcher]
+    _searcher: tuple[Embedder | None, Searcher] | None = None
+
+    def searcher(self, embedder: Embedder | None) -> Searcher:
+        """A searcher that knows this embedder's vectors; the last one is kept."""
+        if self._searcher is None or self._searcher[0] is not embedder:
+            self._searcher = (embedder, self.make_searcher(embedder))
+        return self._searcher[1]
 
     def close(self) -> None:
         self.database.close()
@@ -38,12 +45,9 @@ class ReaderPool:
     The vector matrix is shared, so that its memory is paid once.
     """
 
-    def __init__(
-        self, store: Path, settings: Settings, embedder: Embedder | None, *, keep_matrix: bool, size: int = 2
-    ) -> None:
+    def __init__(self, store: Path, settings: Settings, *, keep_matrix: bool, size: int = 2) -> None:
         self._store = store
         self._settings = settings
-        self._embedder = embedder
         self._matrix = VectorMatrix(limit_mb=settings.query.matrix_mb) if keep_matrix else None
         self._slots: queue.LifoQueue[Reader | None] = queue.LifoQueue()
         for _ in range(size):
@@ -84,8 +88,11 @@ class ReaderPool:
             vector_extension=self._settings.store.vector.enabled,
             extension_path=self._settings.store.vector.extension_path,
         )
-        searcher = Searcher(database, self._settings, embedder=self._embedder, matrix=self._matrix)
-        return Reader(database, DocumentReader(database), searcher)
+
+        def make_searcher(embedder: Embedder | None) -> Searcher:
+            return Searcher(database, self._settings, embedder=embedder, matrix=self._matrix)
+
+        return Reader(database, DocumentReader(database), make_searcher)
 
     def close(self) -> None:
         """Close the readers that nobody has; leased ones close when they come back."""

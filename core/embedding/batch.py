@@ -313,11 +313,12 @@ class _Failures:
 
 
 def remembered_status(
-    settings: Batch, store: StateStore, identity: EmbeddingIdentity | None, *, now: float
+    settings: Batch, store: StateStore | None, identity: EmbeddingIdentity | None, *, now: float
 ) -> dict[str, object]:
-    """The keys of `batch` in the status of a process that runs no batches; `identity` None where there are none."""
-    if identity is None:
-        return _status(settings, _Failures(), "", 0, is_on=False)
+    """The keys of `batch` in the status of a process that runs none; `identity` None where the provider takes none."""
+    if identity is None or store is None:
+        name = identity.provider if identity is not None else ""
+        return _status(settings, _Failures(), name, 0, is_on=identity is not None and settings.enabled)
     failures = _read_failures(store, identity, now)
     under_way = sum(job.identity == identity.key for job in _read_jobs(store))
     is_on = settings.enabled and not failures.stop(now)

@@ -22,6 +22,9 @@ from core.settings import Settings
 MOST_MEDIA_BYTES = 14_000_000
 """A request may have 20 MB, and base64 makes four bytes of three."""
 
+NO_MEDIA = 'images and sound need provider = "gemini" and model = "gemini-embedding-2-preview"; their names are found'
+"""What is said of a file that the embedder in force does not take."""
+
 MIME_TYPES = {
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
@@ -95,9 +98,7 @@ def media_problem(settings: Settings, embedder: Embedder | None) -> str | None:
     if not settings.multimodal.enabled:
         return None
     if media_embedder(embedder) is None:
-        return (
-            'images and sound need provider = "gemini" and model = "gemini-embedding-2-preview"; their names are found'
-        )
+        return NO_MEDIA
     if settings.fallback != "none":
         return f"images and sound have no fallback: without gemini, {settings.fallback} would embed text alone"
     return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from core.chunking import embedding_text
 from core.embedding.base import Embedder, Vector
 from core.errors import EmbeddingError, QuotaExhausted
 from core.events import EmbeddingFailed, EmbeddingFinished, EmbeddingProgressed, EventBus
@@ -16,11 +16,13 @@ from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities
 from core.store.vectors import Vectors
 from core.sync.embedding_pool import EmbeddingPool
+from core.sync.embedding_requests import ReadMedia, Request, requests_of, texts_of
 from core.sync.messages import VectorsReady
 from core.types import Progress
 
-REQUEST_ROWS = 32
-"""Texts per request to the pool: about two seconds of a local model, so that progress and cancel stay near."""
+if TYPE_CHECKING:
+    from core.embedding.batch import BatchNews, BatchRunner
+
 SORT_ROWS = 256
 """Texts taken from the queue at once and sorted by length, so that a batch pads little."""
 FIRST_RETRY_SECONDS = 1.0
@@ -28,14 +30,11 @@ LAST_RETRY_SECONDS = 60.0
 REPORT_SECONDS = 0.25
 
 
-@dataclass(slots=True)
-class _Request:
-    hashes: tuple[bytes, ...]
-    texts: tuple[str, ...]
-
-
 class EmbeddingFeed:
-    """Keeps the pool busy while chunks wait, writes what comes back, and backs off when the provider fails."""
+    """Keeps the pool busy while chunks wait, writes what comes back, and backs off when the provider fails.
+
+    With a `runner`, texts go to the provider's batches while many wait. `read_media` reads images and sound.
+    """
 
     def __init__(
         self,
@@ -47,6 +46,8 @@ class EmbeddingFeed:
         bus: EventBus,
         deliver: Callable[[VectorsReady], None],
         clock: Callable[[], float],
+        runner: BatchRunner | None = None,
+        read_media: ReadMedia | None = None,
     ) -> None:
         self._database = database
         self._queue = EmbeddingQueue(database)
@@ -55,11 +56,16 @@ class EmbeddingFeed:
         self._embedder = embedder
         self._bus = bus
         self._clock = clock
-        self._pool = EmbeddingPool(embedder, concurrency, deliver)
+        self._runner = runner
+        self._read_media = read_media
+        self._pool = EmbeddingPool(concurrency, deliver)
         self._identities = Identities(database)
         self._vectors: Vectors | None = None
-        self._ready: list[_Request] = []
+        self._ready: list[Request] = []
         self._flying: set[bytes] = set()
+        self._unfit: set[bytes] = set()
+        self._has_more = True
+        self._is_complete = False
         self._failures = 0
         self._resume_at = 0.0
         self._made = 0
@@ -77,6 +83,7 @@ class EmbeddingFeed:
                 replace(self._embedder.identity, dims=dims) if dims else self._embedder.identity
             )
             self._vectors = Vectors(self._database, row)
+        self._is_complete = False
 
     @property
     def waiting(self) -> int:
@@ -90,10 +97,10 @@ class EmbeddingFeed:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing with the pool, and nothing that could be handed to it now."""
-        if self._pool.running or self._ready:
+        """Nothing under way that a sync waits for, and nothing that could be begun when `pump` last looked."""
+        if self._pool.running or self._ready or (self._runner is not None and self._runner.holds_up_sync):
             return False
-        return self.failure is not None or self.waiting == 0
+        return self.failure is not None or not self._has_more
 
     @property
     def seconds_to_retry(self) -> float | None:
@@ -107,6 +114,7 @@ class EmbeddingFeed:
         self.failure = None
         self._failures = 0
         self._resume_at = 0.0
+        self._has_more = True
 
     def pump(self) -> None:
         """Hand requests to the pool while it has room. Cheap when there is nothing to do."""
@@ -114,39 +122,86 @@ class EmbeddingFeed:
             if time.monotonic() < self._resume_at:
                 return
             self.failure = None
-        while not self._pool.is_full:
+        self._has_more = not self._fill_batches()
+        while self._has_more and not self._pool.is_full:
             if not self._ready and not self._refill():
+                self._has_more = False
+                self._complete_if_all_are_there()
                 return
             request = self._ready.pop(0)
-            if self._run_started == 0.0:
-                self._run_started, self._run_made = time.perf_counter(), 0
+            self._begin_run()
             self._flying.update(request.hashes)
-            self._pool.submit(request.hashes, request.texts)
+            self._pool.submit(request.hashes, request.embed)
+
+    def _complete_if_all_are_there(self) -> None:
+        """Every vector may have been in the cache, or what waited may be gone."""
+        if not self._is_complete and not self._pool.running and not self.waiting:
+            self._complete()
 
     def _refill(self) -> bool:
-        rows = self._queue.queued(SORT_ROWS + len(self._flying), now_ms=int(self._clock() * 1000))
-        texts: dict[bytes, str] = {}
-        for queued in rows:
-            if queued.embed_hash not in self._flying:
-                texts.setdefault(queued.embed_hash, embedding_text(queued.chunk))
-        ordered = sorted(texts.items(), key=lambda item: len(item[1]))
-        size = min(REQUEST_ROWS, self._embedder.limits.batch_items)
-        for start in range(0, len(ordered), size):
-            part = ordered[start : start + size]
-            self._ready.append(_Request(tuple(key for key, _ in part), tuple(text for _, text in part)))
-        return bool(self._ready)
+        while True:
+            rows = self._queue.queued(SORT_ROWS, now_ms=self._now_ms(), skip=self._under_way())
+            self._ready, refused = requests_of(rows, self._embedder, self._read_media)
+            if refused:
+                self._take((key, EmbeddingError(why)) for key, why in refused.items())
+            if self._ready or not refused:
+                return bool(self._ready)
 
-    def receive(self, message: VectorsReady) -> None:
-        """Write what a request brought. Raises StoreError."""
+    def _fill_batches(self) -> bool:
+        """Hand what waits to the provider's batches; whether the rest is to wait for one of them to end."""
+        runner = self._runner
+        if runner is None or self._ready:
+            return False
+        while True:
+            free = self.waiting - len(self._under_way()) - len(self._unfit)
+            count = runner.wants(free)
+            if not count:
+                return runner.holds_back(free)
+            texts = texts_of(self._queue.queued(count, now_ms=self._now_ms(), skip=self._under_way() | self._unfit))
+            if not texts:
+                return False
+            if runner.submit(list(texts.items())):
+                self._begin_run()
+            else:
+                self._unfit.update(texts)
+
+    def _under_way(self) -> set[bytes]:
+        return self._flying.union(self._runner.pending) if self._runner is not None else self._flying
+
+    def receive(self, message: VectorsReady) -> bool:
+        """Write what a request brought; False, and nothing done, if it is not one of this feed's. Raises StoreError."""
+        if message.sender is not self._pool:
+            return False
         self._pool.running -= 1
         self._flying.difference_update(message.hashes)
         if message.failure is not None:
             self._back_off(message)
-            return
+            return True
         self._failures = 0
+        self._take(zip(message.hashes, message.outcomes, strict=True))
+        return True
+
+    def hear(self, news: BatchNews) -> None:
+        """Write what a batch brought; what it did not make goes by single requests. Raises StoreError."""
+        runner = self._runner
+        if runner is None:
+            return
+        finished = runner.receive(news)
+        if news.kind != "submitted":
+            self._unfit.update(set(news.hashes).difference(key for key, _ in news.made))
+        if news.error is not None:
+            self._bus.publish(
+                EmbeddingFailed(at_ms=self._now_ms(), error=f"batch: {news.error}", chunks=len(news.hashes))
+            )
+        if finished is not None:
+            self._take(finished.made)
+            runner.settle(finished)
+
+    def _take(self, outcomes: Iterable[tuple[bytes, Vector | EmbeddingError]]) -> None:
+        """Write vectors, and the reasons why there are none."""
         vectors: list[tuple[bytes, Vector]] = []
         refused: list[tuple[bytes, EmbeddingError]] = []
-        for key, outcome in zip(message.hashes, message.outcomes, strict=True):
+        for key, outcome in outcomes:
             if isinstance(outcome, EmbeddingError):
                 refused.append((key, outcome))
             else:
@@ -157,6 +212,7 @@ class EmbeddingFeed:
             written = self._vectors.write(vectors)
             for key, error in refused:
                 self._queue.refuse(key, str(error))
+        self._unfit.difference_update(key for key, _ in (*vectors, *refused))
         self._made += len(vectors)
         self._run_made += len(vectors)
         if refused:
@@ -173,21 +229,27 @@ class EmbeddingFeed:
             self.attach(sizes.pop())
 
     def _back_off(self, message: VectorsReady) -> None:
-        assert message.failure is not None
+        failure = message.failure
+        assert failure is not None
         self._ready.clear()
         self._failures += 1
-        self.failure = message.failure
-        if message.failure.retryable and not isinstance(message.failure, QuotaExhausted):
-            pause = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** (self._failures - 1))
-            self._resume_at = time.monotonic() + pause
+        self.failure = failure
+        if failure.retryable and not isinstance(failure, QuotaExhausted):
+            pause = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(30, self._failures - 1))
+            pause = max(pause, failure.retry_after or 0.0)
+            self._resume_at = max(self._resume_at, time.monotonic() + pause)
         else:
             pause = None
             self._resume_at = float("inf")
         self._bus.publish(
             EmbeddingFailed(
-                at_ms=self._now_ms(), error=str(message.failure), chunks=len(message.hashes), retry_in_seconds=pause
+                at_ms=self._now_ms(), error=str(failure), chunks=len(message.hashes), retry_in_seconds=pause
             )
         )
+
+    def _begin_run(self) -> None:
+        if self._run_started == 0.0:
+            self._run_started, self._run_made = time.perf_counter(), 0
 
     def _report(self, written: int) -> None:
         waiting = self.waiting
@@ -195,7 +257,7 @@ class EmbeddingFeed:
         if waiting and now - self._last_report < REPORT_SECONDS:
             return
         self._last_report = now
-        elapsed = now - self._run_started
+        elapsed = now - self._run_started if self._run_started else 0.0
         rate = self._run_made / elapsed if elapsed > 0 else None
         progress = Progress(
             self._run_made,
@@ -210,12 +272,16 @@ class EmbeddingFeed:
         if waiting == 0:
             self._finish(elapsed)
 
-    def _finish(self, elapsed: float) -> None:
+    def _complete(self) -> None:
         assert self._vectors is not None
         with self._database.transaction():
             self._identities.complete(self._vectors.row)
             self._vectors.refresh_stats()
             self._cache.prune(self._cache_entries)
+        self._is_complete = True
+
+    def _finish(self, elapsed: float) -> None:
+        self._complete()
         self._bus.publish(EmbeddingFinished(at_ms=self._now_ms(), vectors=self._run_made, seconds=elapsed))
         self._run_started = 0.0
 
@@ -224,3 +290,5 @@ class EmbeddingFeed:
 
     def close(self) -> None:
         self._pool.close()
+        if self._runner is not None:
+            self._runner.close()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.chunking import CHUNKING_VERSION, chunk_document, embedding_hash, embedding_text
+from core.errors import NotAllowed
 from core.settings.model import Settings
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_ignored, is_markdown, media_kind
-from core.sources.workspace import read_document, scan_paths, scan_workspace
+from core.sources.workspace import open_readable, read_document, scan_paths, scan_workspace
 from core.sync.watching import WatchRoot
 from core.text.analysis import ANALYSIS_VERSION
 from core.text.tokens import TokenCounter
@@ -58,8 +61,17 @@ class Intake(Protocol):
     def prepare(self, document: Document) -> Prepared: ...
 
 
+@runtime_checkable
+class ReadsMedia(Protocol):
+    """An intake among whose documents may be images and sound."""
+
+    def read_media(self, path: str) -> bytes:
+        """The bytes of such a document, for the provider that embeds it. Called on its threads; raises OSError."""
+        ...
+
+
 class MemoryIntake:
-    """Markdown of the workspace and of the extra paths."""
+    """Markdown of the workspace and of the extra paths; images and sound of these where they are wanted."""
 
     source: Source = "memory"
 
@@ -108,9 +120,38 @@ class MemoryIntake:
         return read_document(file)
 
     def prepare(self, document: Document) -> Prepared:
+        if media_kind(document.path) is not None:
+            return _prepared_media(document)
         chunks = chunk_document(document.text, tokens=self._tokens, overlap=self._overlap, counter=self._counter)
         hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
         return Prepared(document, tuple(chunks), hashes)
+
+    def read_media(self, path: str) -> bytes:
+        """The bytes of an image or a recording, by no symlink and within the size limit. Raises OSError."""
+        try:
+            descriptor = open_readable(
+                path,
+                workspace=self._workspace,
+                extra_paths=self._extra_paths,
+                home=self._home,
+                multimodal=self._multimodal,
+            )
+        except NotAllowed as error:
+            raise PermissionError(errno.EACCES, str(error)) from error
+        limit = self._multimodal.max_file_bytes if self._multimodal is not None else 0
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise OSError(errno.EFBIG, f"it is larger than {limit} bytes")
+        return data
+
+
+def _prepared_media(document: Document) -> Prepared:
+    """The one chunk of an image or a recording: its text names it, its hash is that of the content."""
+    from core.embedding.multimodal import media_hash, mime_type_of
+
+    chunk = Chunk(0, 1, 1, document.text)
+    return Prepared(document, (chunk,), (media_hash(document.text, mime_type_of(document.path) or "", document.hash),))
 
 
 def _enters(name: str) -> bool:

@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from core.embedding.base import Vector
 from core.errors import EmbeddingError
-from core.types import Progress, SyncReason, SyncReport
+from core.types import EmbeddingIdentity, Progress, SyncReason, SyncReport
+
+if TYPE_CHECKING:
+    from core.embedding.batch import BatchNews
 
 ProgressListener = Callable[[Progress], None]
 
@@ -40,17 +44,32 @@ class SyncRequested:
 
 @dataclass(frozen=True, slots=True)
 class VectorsReady:
-    """A batch came back: a vector or an error for each embed hash, or the failure of the whole request."""
+    """A request came back: a vector or an error for each embed hash, or the failure of the whole request.
+
+    `sender` is the pool that made it: one whose embedder is no longer in force is not listened to.
+    """
 
     hashes: tuple[bytes, ...]
     outcomes: tuple[Vector | EmbeddingError, ...] = ()
     failure: EmbeddingError | None = None
     seconds: float = 0.0
+    sender: object = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingWanted:
-    """Look at the embedding queue again (a retry time has come, or the provider changed)."""
+class BatchHeard:
+    """Something happened to a batch of the feed `sender`."""
+
+    news: BatchNews
+    sender: object = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFailed:
+    """A query could not be embedded by the embedder with this identity."""
+
+    identity: EmbeddingIdentity
+    error: EmbeddingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +77,4 @@ class StopRequested:
     """End the worker after the transaction in hand."""
 
 
-Message = SyncRequested | VectorsReady | EmbeddingWanted | StopRequested
+Message = SyncRequested | VectorsReady | BatchHeard | QueryFailed | StopRequested

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.settings.model import Batch
 from core.types import Progress, Scan, Source, SyncReport
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the worker is built from: `concurrency` embedding requests at once, `cache_entries` vectors kept unused.
+    """What the worker is built from: `concurrency` embedding requests at once (None: the embedder's own number),
+    `cache_entries` vectors kept unused, `batch` where the provider's batches are wanted.
 
     `interval_seconds` between syncs by the clock; 0 is off.
     """
@@ -18,9 +20,10 @@ class WorkerOptions:
     store: Path
     vector_extension: bool = True
     extension_path: str | None = None
-    concurrency: int = 1
+    concurrency: int | None = None
     cache_entries: int = 50_000
     interval_seconds: float = 0.0
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,10 @@ class RecoveryCounters:
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """A snapshot. `dirty`: files may have changed since the last sync that covered them all."""
+    """A snapshot. `dirty`: files may have changed since the last sync that covered them all.
+
+    `embedding_remedy` says what the user can do about `embedding_error`, "" where waiting is enough.
+    """
 
     alive: bool = False
     busy: bool = False
@@ -43,6 +49,7 @@ class WorkerState:
     progress: Progress | None = None
     waiting: int = 0
     embedding_error: str | None = None
+    embedding_remedy: str = ""
     last_report: SyncReport | None = None
     last_error: str | None = None
     owner_pid: int | None = None

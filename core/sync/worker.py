@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from core.embedding.base import Embedder
+from core.embedding.select import Selection
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreReadOnly
 from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
 from core.store.database import Database, set_aside
@@ -20,10 +20,10 @@ from core.sync.flights import Flight
 from core.sync.follower import FollowerRole
 from core.sync.intake import Intake
 from core.sync.mending import Mending
-from core.sync.messages import EmbeddingWanted, Message, StopRequested, SyncRequested, Ticket, VectorsReady
+from core.sync.messages import BatchHeard, Message, QueryFailed, StopRequested, SyncRequested, Ticket, VectorsReady
 from core.sync.state import WorkerOptions, WorkerState
 from core.sync.writer import WriterRole
-from core.types import IndexIdentity, SyncReason
+from core.types import EmbeddingIdentity, IndexIdentity, SyncReason
 
 log = logging.getLogger(__name__)
 
@@ -42,15 +42,15 @@ class IndexWorker:
         self,
         options: WorkerOptions,
         intakes: Callable[[], Sequence[Intake]],
-        embedder: Embedder | None,
+        selection: Selection,
         bus: EventBus,
         *,
-        identity: Callable[[], IndexIdentity],
+        identity: Callable[[EmbeddingIdentity | None], IndexIdentity],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._options = options
         self._make_intakes = intakes
-        self._embedder = embedder
+        self._selection = selection
         self._bus = bus
         self._identity = identity
         self._clock = clock
@@ -156,12 +156,8 @@ class IndexWorker:
                 self._role.enqueue(message)
             except StoreError as error:
                 self._recover(error, message)
-        elif isinstance(message, VectorsReady) and isinstance(self._role, WriterRole):
+        elif isinstance(message, VectorsReady | BatchHeard | QueryFailed) and isinstance(self._role, WriterRole):
             self._role.receive(message)
-        elif (
-            isinstance(message, EmbeddingWanted) and isinstance(self._role, WriterRole) and self._role.feed is not None
-        ):
-            self._role.feed.retry_now()
 
     # -- roles
 
@@ -193,10 +189,10 @@ class IndexWorker:
                 database,
                 self._options,
                 self._make_intakes(),
-                self._embedder,
+                self._selection,
                 self._bus,
                 identity=self._identity,
-                deliver=self.post,
+                post=self.post,
                 called=self._called,
                 clock=self._clock,
             )
@@ -325,14 +321,14 @@ class IndexWorker:
     # -- state
 
     def _note_writer(self, role: WriterRole) -> None:
-        feed = role.feed
-        failure = feed.failure if feed is not None else None
+        failure = role.desk.failure
         self._note(
             busy=role.is_busy,
             dirty=role.is_dirty,
             progress=role.progress,
-            waiting=feed.waiting if feed is not None else 0,
+            waiting=role.desk.waiting,
             embedding_error=str(failure) if failure is not None else None,
+            embedding_remedy=failure.remedy if failure is not None else "",
             last_report=role.last_report,
             scans=tuple(role.scans.items()),
         )

@@ -7,21 +7,21 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from core.embedding.base import Embedder
+from core.embedding.select import Selection
 from core.errors import StoreError, SyncCancelled
 from core.events import EventBus, IdentityChanged, SyncFinished, SyncStarted
 from core.store.database import Database
 from core.store.documents import Documents
 from core.store.identity import compare, read_identity, write_identity
 from core.store.requests import Requests
-from core.sync.embedding_feed import EmbeddingFeed
+from core.sync.embedding_desk import EmbeddingDesk
 from core.sync.flights import Flight, FlightQueue
 from core.sync.intake import Intake
 from core.sync.keyword_job import JobTools, KeywordJob
-from core.sync.messages import SyncRequested, Ticket, VectorsReady
+from core.sync.messages import BatchHeard, QueryFailed, SyncRequested, Ticket, VectorsReady
 from core.sync.reports import from_payload, report_from, to_outcome, with_vectors
 from core.sync.state import WorkerOptions
-from core.types import IndexIdentity, Progress, Scan, Source, SyncReport
+from core.types import EmbeddingIdentity, IndexIdentity, Progress, Scan, Source, SyncReport
 
 REQUEST_POLL_SECONDS = 0.25
 SETTLE_DOCUMENTS = 200
@@ -36,11 +36,11 @@ class WriterRole:
         database: Database,
         options: WorkerOptions,
         intakes: Sequence[Intake],
-        embedder: Embedder | None,
+        selection: Selection,
         bus: EventBus,
         *,
-        identity: Callable[[], IndexIdentity],
-        deliver: Callable[[VectorsReady], None],
+        identity: Callable[[EmbeddingIdentity | None], IndexIdentity],
+        post: Callable[[VectorsReady | BatchHeard], None],
         called: threading.Event,
         clock: Callable[[], float],
     ) -> None:
@@ -62,24 +62,13 @@ class WriterRole:
         self.scans: dict[Source, Scan] = {}
         self.last_report: SyncReport | None = None
         self.progress: Progress | None = None
-        self.feed: EmbeddingFeed | None = None
-        if embedder is not None:
-            self.feed = EmbeddingFeed(
-                database,
-                embedder,
-                concurrency=options.concurrency,
-                cache_entries=options.cache_entries,
-                bus=bus,
-                deliver=deliver,
-                clock=clock,
-            )
-
+        self.desk = EmbeddingDesk(database, options, selection, intakes, bus, post=post, clock=clock)
         self._compare_identity()
 
     def _compare_identity(self) -> None:
         """Say what the index was built with differently; the documents are redone by the next full sync."""
         stored = read_identity(self._database)
-        difference = compare(stored, self._identity()) if stored is not None else None
+        difference = compare(stored, self._identity(self.desk.identity)) if stored is not None else None
         if difference is not None:
             self._bus.publish(IdentityChanged(at_ms=self._tools.now_ms(), reason=difference, redone=True))
 
@@ -95,15 +84,20 @@ class WriterRole:
     def enqueue(self, request: SyncRequested) -> None:
         self._flights.add(request, self._current)
 
-    def receive(self, message: VectorsReady) -> None:
-        if self.feed is not None:
-            self.feed.receive(message)
+    def receive(self, message: VectorsReady | BatchHeard | QueryFailed) -> None:
+        """What other threads have to tell of vectors. Raises StoreError."""
+        if isinstance(message, VectorsReady):
+            self.desk.receive(message)
+        elif isinstance(message, BatchHeard):
+            self.desk.hear(message)
+        else:
+            self.desk.query_failed(message)
 
     def sleep_seconds(self, longest: float) -> float:
         """How long there is nothing to do but wait for messages."""
         if self.is_busy:
             return 0.0
-        retry = self.feed.seconds_to_retry if self.feed is not None else None
+        retry = self.desk.seconds_to_retry
         return min(longest, retry) if retry is not None else longest
 
     def step(self) -> None:
@@ -117,8 +111,7 @@ class WriterRole:
             self._begin(self._flights.pop())
         if self._current is not None:
             self._advance()
-        if self.feed is not None:
-            self.feed.pump()
+        self.desk.pump()
         self._settle()
         if self._unsettled >= SETTLE_DOCUMENTS and not self.is_busy:
             self._join_segments()
@@ -171,8 +164,7 @@ class WriterRole:
         )
         flight.steps = flight.job.steps()
         self._current = flight
-        if self.feed is not None:
-            self.feed.retry_now()
+        self.desk.begin_sync(force=request.force)
         self._bus.publish(SyncStarted(at_ms=self._tools.now_ms(), reason=request.reason))
 
     def _tell(self, flight: Flight, progress: Progress) -> None:
@@ -195,8 +187,7 @@ class WriterRole:
         self._current = None
         if flight.request.paths is None:
             self.scans.update(flight.job.scans)
-        waiting = self.feed.waiting if self.feed is not None else 0
-        self._finish(flight, report_from(flight.job, waiting=waiting, cancelled=cancelled))
+        self._finish(flight, report_from(flight.job, waiting=self.desk.waiting, cancelled=cancelled))
 
     def _finish(self, flight: Flight, report: SyncReport) -> None:
         self.progress = None
@@ -204,13 +195,13 @@ class WriterRole:
         if flight.request.paths is None and not report.cancelled:
             self.last_report = report
             with self._database.transaction():
-                write_identity(self._database, self._identity())
+                write_identity(self._database, self._identity(self.desk.identity))
         self._bus.publish(SyncFinished(at_ms=self._tools.now_ms(), report=report))
         for request_id in flight.external:
             self._requests.finish(request_id, to_outcome(report), now_ms=self._tools.now_ms())
-        made = self.feed.made if self.feed is not None else 0
+        made = self.desk.made
         for ticket in flight.tickets:
-            if ticket.vectors and self.feed is not None and not report.cancelled:
+            if ticket.vectors and self.desk.identity is not None and not report.cancelled:
                 self._awaiting.append(_AwaitingVectors(ticket, report, made, time.perf_counter()))
             elif not ticket.done.done():
                 ticket.done.set_result(report)
@@ -219,15 +210,13 @@ class WriterRole:
         """Answer those who wait for vectors, when none is owed any more or the provider has failed."""
         if not self._awaiting:
             return
-        assert self.feed is not None
-        waiting = self.feed.waiting
-        idle = self.feed.is_idle
+        waiting, idle = self.desk.waiting, self.desk.is_idle
         left = []
         for awaiting in self._awaiting:
             if idle or awaiting.ticket.cancel.is_set():
-                awaiting.answer(self.feed, waiting)
+                awaiting.answer(self.desk, waiting)
             else:
-                awaiting.tell(self.feed, waiting)
+                awaiting.tell(self.desk, waiting)
                 left.append(awaiting)
         self._awaiting = left
 
@@ -238,7 +227,7 @@ class WriterRole:
             flights.insert(0, self._current)
             self._current = None
         for awaiting in self._awaiting:
-            awaiting.answer(self.feed, self.feed.waiting if self.feed is not None else 0)
+            awaiting.answer(self.desk, self.desk.waiting)
         self._awaiting = []
         return flights
 
@@ -252,8 +241,7 @@ class WriterRole:
                 ticket.done.set_exception(error)
 
     def close(self) -> None:
-        if self.feed is not None:
-            self.feed.close()
+        self.desk.close()
         self._executor.shutdown(wait=False, cancel_futures=True)
         try:
             self._database.close()
@@ -271,28 +259,26 @@ class _AwaitingVectors:
         self._started = started
         self._told = 0.0
 
-    def tell(self, feed: EmbeddingFeed, waiting: int) -> None:
+    def tell(self, desk: EmbeddingDesk, waiting: int) -> None:
         now = time.perf_counter()
         if self.ticket.on_progress is None or now - self._told < REQUEST_POLL_SECONDS:
             return
         self._told = now
-        made = feed.made - self._made_before
+        made = desk.made - self._made_before
         rate = made / (now - self._started) if made else None
         left = waiting / rate if rate else None
         self.ticket.on_progress(Progress(made, made + waiting, "Making vectors…", rate, left))
 
-    def answer(self, feed: EmbeddingFeed | None, waiting: int) -> None:
+    def answer(self, desk: EmbeddingDesk, waiting: int) -> None:
         if self.ticket.done.done():
             return
-        made = feed.made - self._made_before if feed is not None else 0
-        failure = feed.failure if feed is not None else None
         self.ticket.done.set_result(
             with_vectors(
                 self._report,
-                made=made,
+                made=desk.made - self._made_before,
                 waiting=waiting,
                 seconds=time.perf_counter() - self._started,
                 cancelled=self.ticket.cancel.is_set(),
-                warning=str(failure) if failure is not None else None,
+                warning=desk.warning,
             )
         )
