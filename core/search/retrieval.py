@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from core.search.semantic import Vector
     from core.types import EmbeddingIdentity
 
-BEST_BY_WORDS = 200
-BEST_BY_MEANING = 200
+BEST_BY_WORDS = 100
+BEST_BY_MEANING = 100
 RESCUED = 10
 """Memory chunks that are looked for by themselves when transcripts alone fill the candidates."""
 

@@ -105,8 +105,8 @@ class _WordTable(dict[int, str]):
 
 
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
-_PRINTABLE = frozenset(map(chr, range(32, 127)))
-_FEW = 24
+_ODD = re.compile(r"[^ -~]")
+_SPARSE = 4
 _FOLD = _FoldTable()
 _WORD = _WordTable()
 
@@ -115,15 +115,16 @@ def fold(text: str) -> str:
     """`text` as search compares it: no case, accents, width or composition, and runs of white space as one blank."""
     folded = text.lower()
     if folded.isascii():
-        folded = folded.translate(_CONTROLS)
+        folded = folded.replace("\n", " ")
+        if not folded.isprintable():
+            folded = folded.translate(_CONTROLS)
     else:
         folded = unicodedata.normalize("NFC", folded)
-        odd = set(folded) - _PRINTABLE
-        if len(odd) > _FEW:
+        if (len(folded) - len(folded.encode("ascii", "ignore"))) * _SPARSE > len(folded):
             folded = folded.translate(_FOLD)
         else:
             # What a character folds to folds to itself, so that the order does not matter.
-            for character in odd:
+            for character in set(_ODD.findall(folded)):
                 folded = folded.replace(character, _FOLD[ord(character)])
         folded = unicodedata.normalize("NFC", folded)
     while "  " in folded:
