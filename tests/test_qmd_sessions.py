@@ -227,7 +227,7 @@ def test_the_real_qmd_finds_a_session_by_the_lines_of_its_transcript(tmp_path: P
     hits = backend.search(SearchRequest("lemons in the key box")).hits
     only_memory = backend.search(SearchRequest("lemons", sources=("memory",))).hits
 
-    assert [(hit.path, hit.start_line, hit.end_line, hit.line) for hit in hits] == [("sessions/pi/one.jsonl", 3, 9, 3)]
+    assert [(hit.path, hit.start_line, hit.end_line, hit.line) for hit in hits] == [("sessions/pi/one.jsonl", 3, 9, 9)]
     assert "Session one" not in hits[0].snippet
     assert only_memory == ()
     assert backend.facts()["sessions"] == {"exported": 2, "failed": []}
