@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.agent_tools import get_json, search_json
+from core.capture import Excerpt, Written
 from core.errors import (
     BackendError,
     EmbeddingError,
@@ -15,6 +16,7 @@ from core.errors import (
     Undecodable,
     WorkspaceError,
 )
+from core.logbook import start_log
 from core.memory import Memory, close_all, open_memory
 from core.settings import (
     LoadedSettings,
@@ -50,6 +52,7 @@ __all__ = [
     "BackendError",
     "Citation",
     "EmbeddingError",
+    "Excerpt",
     "Finding",
     "GetResult",
     "Hit",
@@ -74,6 +77,7 @@ __all__ = [
     "SyncReport",
     "Undecodable",
     "WorkspaceError",
+    "Written",
     "close_all",
     "distrust_workspace_file",
     "field_docs",
@@ -82,6 +86,7 @@ __all__ = [
     "open_memory",
     "resolve_workspace",
     "search_json",
+    "start_log",
     "status_json",
     "trust_workspace_file",
     "user_data_dir",

@@ -181,6 +181,12 @@ class Memory:
         self.backend.worker.request("watch", paths=paths)
 
     @property
+    def is_in_step(self) -> bool:
+        """Whether, in a memory that was started, no file and no vector is known to wait."""
+        state = self.backend.worker.state
+        return state.last_report is not None and not state.busy and state.waiting == 0
+
+    @property
     def watch_state(self) -> WatchState:
         """How changes of files are noticed at the moment."""
         return self._watcher.state if self._watcher is not None else WatchState()

@@ -8,7 +8,8 @@ import pytest
 
 from core import Progress, SyncReport, events
 from tui.bridge import KEPT_EVENTS, EventBridge
-from tui.state import DeckState, log_line, summary
+from tui.event_log import log_line
+from tui.state import DeckState, summary
 
 
 def indexed(path: str, at_ms: int = 0) -> events.FileIndexed:

@@ -108,14 +108,20 @@ class LazyGroup(click.Group):
 
 
 @contextmanager
-def opened(scope: Scope, flags: Mapping[str, object] | None = None) -> Iterator[Memory]:
-    """The memory that `scope` names, closed at the end.
+def opened(scope: Scope, flags: Mapping[str, object] | None = None, *, resident: bool = False) -> Iterator[Memory]:
+    """The memory that `scope` names, closed at the end; `resident` for commands that go on, which also keep a log.
 
     Raises WorkspaceError, SettingsError and StoreError.
     """
     from core import open_memory
 
-    memory = open_memory(workspace=scope.workspace, agent=scope.agent, store=scope.store, flags=flags)
+    if resident:
+        from core import start_log
+
+        start_log(os.environ, Path.home())
+    memory = open_memory(
+        workspace=scope.workspace, agent=scope.agent, store=scope.store, flags=flags, resident=resident
+    )
     try:
         yield memory
     finally:

@@ -7,8 +7,9 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from tui.event_log import LogLine
 from tui.screens.base import DeckScreen, bindings_of
-from tui.state import DeckState, LogLine
+from tui.state import DeckState
 from tui.text import cells_of
 from tui.widgets.line import Line
 from tui.widgets.status_panel import status_content

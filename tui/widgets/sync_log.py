@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from textual.message import Message
 from textual.widgets import Log
 
-from tui.state import LogLine
+from tui.event_log import LogLine
 from tui.text import elided_path, fitted, shown
 
 KEPT_LINES = 1000
