@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from core.events import Event, EventBus
 from core.settings.model import Settings
 from core.store.database import Database
 from core.store.document_reader import DocumentReader
+from core.store.identity import Identities
+from core.store.vectors import Vectors
 from core.sync.identity import index_identity
 from core.sync.intake import MemoryIntake
 from core.sync.messages import Ticket
@@ -74,7 +77,15 @@ def selection_of(embedder: Embedder | None, standby: Embedder | None = None) -> 
 class Bench:
     """A workspace, its worker, and what happened."""
 
-    def __init__(self, root: Path, embedder: WordEmbedder | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        embedder: Embedder | None = None,
+        *,
+        selection: Selection | None = None,
+        settings: Settings | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.workspace = root / "ws"
         (self.workspace / "memory").mkdir(parents=True, exist_ok=True)
         self.store = root / "index.sqlite"
@@ -82,13 +93,15 @@ class Bench:
         self.events: list[Event] = []
         bus = EventBus()
         bus.subscribe(self.events.append)
-        self.settings = Settings()
+        self.settings = settings or Settings()
+        batch = self.settings.remote.batch
         self.worker = IndexWorker(
-            WorkerOptions(self.store),
+            WorkerOptions(self.store, batch=batch if batch.enabled else None),
             self.intakes,
-            selection_of(embedder),
+            selection or selection_of(embedder),
             bus,
             identity=lambda embedding: index_identity(self.settings, self.intakes(), embedding),
+            clock=clock,
         )
 
     def intakes(self) -> list[MemoryIntake]:
@@ -114,6 +127,19 @@ class Bench:
     def paths(self) -> list[str]:
         with self.reading() as database:
             return [document.path for document in DocumentReader(database).list()]
+
+    def until(self, condition: Callable[[], object], seconds: float = 30) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def vectors(self) -> list[tuple[str, str, int]]:
+        """The identities in use: model, state, and how many chunks have a vector."""
+        with self.reading() as database:
+            return [
+                (row.identity.model, row.state, Vectors(database, row).count()) for row in Identities(database).live()
+            ]
 
     def happened(self, kind: type) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]

@@ -40,7 +40,7 @@ class _Outcome:
 
 @dataclass(slots=True)
 class JobCounts:
-    """The tally of a sync; documents unless named otherwise, seconds by stage."""
+    """The tally of a sync; documents unless named otherwise, seconds by stage. `vectors_cached` counts chunks."""
 
     scanned: int = 0
     indexed: int = 0
@@ -50,6 +50,7 @@ class JobCounts:
     skipped: int = 0
     chunks_added: int = 0
     chunks_removed: int = 0
+    vectors_cached: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"scan": 0.0, "read": 0.0, "keyword": 0.0, "embed": 0.0})
 
 
@@ -234,6 +235,7 @@ class KeywordJob:
         self.counts.indexed += 1
         self.counts.chunks_added += replaced.new
         self.counts.chunks_removed += replaced.gone
+        self.counts.vectors_cached += replaced.cached
         events.append(
             FileIndexed(
                 at_ms=now_ms,

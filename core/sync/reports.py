@@ -24,6 +24,7 @@ def report_from(job: KeywordJob, *, waiting: int, cancelled: bool) -> SyncReport
         skipped=counts.skipped,
         chunks_added=counts.chunks_added,
         chunks_removed=counts.chunks_removed,
+        vectors_cached=counts.vectors_cached,
         vectors_waiting=waiting,
         cancelled=cancelled,
         warning="; ".join(job.warnings) or None,

@@ -1,0 +1,438 @@
+"""The indexing worker with real providers: who makes the vectors when one fails, waits, or has no key."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core import Memory, SearchRequest, open_memory
+from core.embedding import asking
+from core.embedding.base import Embedder
+from core.embedding.select import Selection
+from core.errors import EmbeddingError, QuotaExhausted
+from core.events import EmbeddingFailed, IdentityChanged
+from core.settings import Settings
+from core.store.embedding_cache import EmbeddingCache
+from core.sync.messages import VectorsReady
+from tests.provider_server import KEY, Answer, ProviderServer, Seen, provider_server, remote
+from tests.workbench import Bench, WordEmbedder, selection_of
+
+SPENT = Answer({"error": {"message": "insufficient_quota: you are out of credits"}}, 429)
+REFUSED = Answer({"error": {"message": "bad key"}}, 401)
+LINES = Settings.model_validate({"chunking": {"tokens": 24, "overlap": 0}})
+"""Each line is a chunk."""
+
+
+class Clock:
+    """The time, and what was put on top of it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+def lines(count: int, word: str = "note") -> str:
+    return "".join(
+        f"{word} says in line {line} what nobody else has said before, not even once\n" for line in range(count)
+    )
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    monkeypatch.setattr(asking, "FIRST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(asking, "QUOTA_SECONDS", 0.01)
+    with provider_server() as running:
+        yield running
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    made: list[tuple[Bench, Selection]] = []
+
+    def make(embedder: Embedder | None, standby: Embedder | None = None, **more: object) -> Bench:
+        selection = selection_of(embedder, standby)
+        made.append((Bench(tmp_path, embedder, selection=selection, settings=LINES, **more), selection))  # type: ignore[arg-type]
+        return made[-1][0]
+
+    yield make
+    for one, selection in made:
+        one.worker.stop()
+        selection.close()
+
+
+def fails_after(server: ProviderServer, requests: int, answer: Answer) -> set[int]:
+    """Have the provider fail for good after so many requests; which requests were answered so."""
+    refused: set[int] = set()
+
+    def rule(seen: Seen) -> Answer | None:
+        if len(server.seen) <= requests:
+            return None
+        refused.add(id(seen))
+        return answer
+
+    server.rule = rule
+    return refused
+
+
+def answered(server: ProviderServer, refused: set[int]) -> Counter[str]:
+    return Counter(text for seen in server.seen if id(seen) not in refused for text in seen.texts)
+
+
+# -- the fallback
+
+
+def test_a_provider_that_fails_in_the_middle_leaves_every_chunk_with_one_vector_of_one_identity(
+    server: ProviderServer, bench: Callable[..., Bench]
+) -> None:
+    refused = fails_after(server, 4, SPENT)
+    standby = WordEmbedder("small", dims=4)
+    here = bench(remote(server), standby)
+    here.write("MEMORY.md", lines(300))
+    report = here.sync()
+
+    assert here.vectors() == [("small", "active", 300)]
+    assert report.vectors_waiting == 0
+    assert "test/small, 4 dims is used in place of openai: the quota of openai is used up" in (report.warning or "")
+    assert len(standby.seen) == len(set(standby.seen)) == 300
+    by_provider = answered(server, refused)
+    assert 0 < len(by_provider) < 300
+    assert set(by_provider.values()) == {1}
+    assert len(here.happened(IdentityChanged)) == 1
+
+
+def test_the_provider_that_comes_back_is_asked_only_for_what_it_has_not_made(
+    server: ProviderServer, bench: Callable[..., Bench]
+) -> None:
+    refused = fails_after(server, 4, SPENT)
+    clock, standby = Clock(), WordEmbedder("small", dims=4)
+    here = bench(remote(server), standby, clock=clock)
+    here.write("MEMORY.md", lines(300))
+    here.sync()
+
+    server.rule = None
+    here.sync()
+    assert here.vectors() == [("small", "active", 300)], "before its time the provider is left alone"
+    clock.ahead = 3601
+    report = here.sync()
+
+    assert here.vectors() == [("text-embedding-3-small", "active", 300)]
+    assert report.warning is None
+    by_provider = answered(server, refused)
+    assert (len(by_provider), set(by_provider.values())) == (300, {1})
+    assert len(standby.seen) == 300
+
+
+def test_a_provider_that_comes_back_with_all_vectors_kept_is_in_force_at_once(
+    server: ProviderServer, bench: Callable[..., Bench]
+) -> None:
+    clock = Clock()
+    here = bench(remote(server), WordEmbedder("small", dims=4), clock=clock)
+    path = here.write("MEMORY.md", lines(40))
+    here.sync()
+    server.rule = lambda seen: SPENT
+    path.write_text(lines(40) + lines(1, "more"))
+    here.sync()
+    assert here.vectors() == [("small", "active", 41)]
+    path.write_text(lines(40))
+    asked = len(server.seen)
+    clock.ahead = 3601
+    here.sync()
+
+    assert here.vectors() == [("text-embedding-3-small", "active", 40)]
+    assert len(server.seen) == asked
+
+
+def test_a_provider_that_fails_again_gives_the_fallback_its_vectors_back(
+    server: ProviderServer, bench: Callable[..., Bench]
+) -> None:
+    fails_after(server, 2, SPENT)
+    clock, standby = Clock(), WordEmbedder("small", dims=4)
+    here = bench(remote(server), standby, clock=clock)
+    here.write("MEMORY.md", lines(200))
+    here.sync()
+    clock.ahead = 3601
+    here.sync()
+
+    assert here.vectors() == [("small", "active", 200)]
+    assert len(standby.seen) == 200
+
+
+def test_a_later_process_goes_on_with_the_fallback(server: ProviderServer, bench: Callable[..., Bench]) -> None:
+    fails_after(server, 2, REFUSED)
+    first = bench(remote(server), WordEmbedder("small", dims=4))
+    first.write("MEMORY.md", lines(100))
+    first.sync()
+    first.worker.stop()
+    asked = len(server.seen)
+    standby = WordEmbedder("small", dims=4)
+    second = bench(remote(server), standby)
+    second.write("memory/more.md", lines(10, "more"))
+    second.sync()
+
+    assert second.vectors() == [("small", "active", 110)]
+    assert (len(standby.seen), len(server.seen)) == (10, asked)
+    assert second.happened(IdentityChanged) == []
+
+
+def test_a_key_that_is_merely_missing_replaces_no_vectors(server: ProviderServer, bench: Callable[..., Bench]) -> None:
+    first = bench(remote(server))
+    first.write("MEMORY.md", lines(20))
+    first.sync()
+    first.worker.stop()
+    standby = WordEmbedder("small", dims=4)
+    keyless = Bench(
+        first.workspace.parent,
+        selection=Selection(None, "openai", "none", "", "openai needs an API key", standby=standby),
+        settings=LINES,
+    )
+    try:
+        keyless.write("memory/more.md", lines(5, "more"))
+        keyless.sync()
+        assert keyless.vectors() == [("text-embedding-3-small", "active", 20)]
+        assert standby.seen == []
+    finally:
+        keyless.worker.stop()
+
+    again = bench(remote(server))
+    again.sync()
+    assert again.vectors() == [("text-embedding-3-small", "active", 25)]
+    assert set(Counter(server.embedded()).values()) == {1}
+
+
+def test_an_answer_of_an_embedder_that_is_no_longer_in_force_is_dropped(bench: Callable[..., Bench]) -> None:
+    here = bench(WordEmbedder())
+    here.write("MEMORY.md", lines(1))
+    here.sync()
+    here.worker.post(VectorsReady((b"k" * 32,), (np.ones(8, np.float32),), sender=object()))
+    here.sync()
+
+    with here.reading() as database:
+        assert EmbeddingCache(database).entries() == 1
+
+
+# -- waiting
+
+
+def test_a_stated_wait_is_kept(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.fail = [EmbeddingError("slow down", retryable=True, retry_after=90.0)]
+    here = bench(embedder)
+    here.write("MEMORY.md", lines(1))
+    here.sync()
+
+    (failed,) = here.happened(EmbeddingFailed)
+    assert isinstance(failed, EmbeddingFailed)
+    assert failed.retry_in_seconds == 90.0
+
+
+def test_a_provider_that_asks_for_an_hour_is_left_alone(server: ProviderServer, bench: Callable[..., Bench]) -> None:
+    server.rule = lambda seen: Answer({"error": {"message": "later"}}, 429, headers={"Retry-After": "3600"})
+    here = bench(remote(server))
+    here.write("MEMORY.md", lines(3))
+    report = here.sync()
+    here.sync()
+
+    assert "asks to wait 60 min" in (report.warning or "")
+    assert report.vectors_waiting == 3
+    assert len(server.seen) == 1
+    failed = here.happened(EmbeddingFailed)[0]
+    assert isinstance(failed, EmbeddingFailed)
+    assert failed.retry_in_seconds is not None
+    assert failed.retry_in_seconds > 3000
+
+
+# -- as users see it
+
+Open = Callable[..., Memory]
+
+
+@pytest.fixture
+def memory_at(server: ProviderServer, tmp_path: Path) -> Iterator[Open]:
+    """Opens a memory whose provider is openai and whose fallback, where wanted, is ollama; the server plays both."""
+    opened: list[Memory] = []
+
+    def make(fallback: str = "none", *, resident: bool = True, **environ: str) -> Memory:
+        folder = tmp_path / "config"
+        folder.mkdir(exist_ok=True)
+        (tmp_path / "ws").mkdir(exist_ok=True)
+        opened.append(
+            open_memory(
+                workspace=tmp_path / "ws",
+                store=tmp_path / "index.sqlite",
+                environ={"OPENAI_API_KEY": KEY, **environ},
+                home=tmp_path / "home",
+                flags={
+                    "provider": "openai",
+                    "fallback": fallback,
+                    "remote.open_ai.base_url": server.url + "/v1",
+                    "local.ollama.base_url": server.url,
+                    "chunking.tokens": 24,
+                    "chunking.overlap": 0,
+                },
+                resident=resident,
+            )
+        )
+        return opened[-1]
+
+    yield make
+    for memory in opened:
+        memory.close()
+
+
+def by_path(server: ProviderServer, ending: str, answer: Answer) -> None:
+    server.rule = lambda seen: answer if seen.path.endswith(ending) else None
+
+
+def test_searches_and_status_follow_the_fallback(server: ProviderServer, memory_at: Open) -> None:
+    memory = memory_at("ollama")
+    (memory.workspace / "MEMORY.md").write_text(lines(5))
+    memory.sync()
+    before = memory.search(SearchRequest("what was said"))
+    by_path(server, "/embeddings", SPENT)
+    (memory.workspace / "MEMORY.md").write_text(lines(6))
+    memory.sync()
+    after = memory.search(SearchRequest("what was said"))
+    status = memory.status()
+
+    assert (before.provider, before.mode, before.fallback) == ("openai", "hybrid", None)
+    assert (after.provider, after.mode) == ("ollama", "hybrid")
+    assert after.fallback is not None
+    assert after.fallback["from"] == "openai"
+    assert (status.provider, status.model, status.requested_provider) == ("ollama", "nomic-embed-text", "openai")
+    assert status.fallback == after.fallback
+    assert status.custom["textGoesTo"] == f"this machine only ({server.url.removeprefix('http://')})"
+    assert status.custom["providerState"] == "fallback"
+    assert status.health == "degraded"
+    assert [reason for reason in status.reasons if reason.startswith("ollama is used in place of openai: the quota")]
+
+
+def test_another_process_searches_with_the_embedder_whose_vectors_are_there(
+    server: ProviderServer, memory_at: Open
+) -> None:
+    memory = memory_at("ollama")
+    (memory.workspace / "MEMORY.md").write_text(lines(5))
+    by_path(server, "/embeddings", REFUSED)
+    memory.sync()
+    other = memory_at("ollama", resident=False)
+    server.seen.clear()
+    result = other.search(SearchRequest("what was said"))
+
+    assert (result.provider, result.mode) == ("ollama", "hybrid")
+    assert [seen.path for seen in server.seen] == ["/api/embed"]
+    assert not other.backend.worker.is_alive
+
+
+def test_a_query_that_meets_a_used_up_quota_brings_the_fallback(server: ProviderServer, memory_at: Open) -> None:
+    memory = memory_at("ollama")
+    (memory.workspace / "MEMORY.md").write_text(lines(5))
+    memory.sync()
+    by_path(server, "/embeddings", SPENT)
+    first = memory.search(SearchRequest("what was said"))
+    assert first.mode == "keyword"
+    assert "quota" in (first.warning or "")
+    end = time.monotonic() + 30
+    while memory.search(SearchRequest("what was said")).provider != "ollama":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    while memory.status().pending:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+    assert memory.search(SearchRequest("what was said")).mode == "hybrid"
+
+
+def test_a_refused_key_is_a_state_that_every_process_tells(server: ProviderServer, memory_at: Open) -> None:
+    memory = memory_at()
+    (memory.workspace / "MEMORY.md").write_text(lines(5))
+    by_path(server, "/embeddings", REFUSED)
+    memory.sync()
+    for one in (memory, memory_at(resident=False)):
+        status = one.status()
+        assert status.health == "degraded"
+        assert status.custom["providerState"] == "failing"
+        assert status.custom["providerRemedy"] == "check the key in OPENAI_API_KEY"
+        assert "the provider fails: openai refuses the key (401); check the key in OPENAI_API_KEY" in status.reasons
+        assert KEY not in json.dumps(status.custom, default=str)
+    assert memory.backend.worker.state.embedding_remedy == "check the key in OPENAI_API_KEY"
+
+    server.rule = None
+    memory.sync()
+    assert memory.status().health == "healthy"
+    assert memory.status().custom["providerState"] == "ready"
+
+
+def test_a_missing_key_is_said_with_its_remedy(memory_at: Open) -> None:
+    memory = memory_at(OPENAI_API_KEY="")
+    (memory.workspace / "MEMORY.md").write_text(lines(1))
+    memory.sync()
+    status = memory.status()
+
+    assert (status.health, status.provider, status.custom["providerState"]) == ("degraded", "none", "missing")
+    assert "OPENAI_API_KEY" in str(status.custom["providerRemedy"])
+    assert status.custom["textGoesTo"] == "nowhere"
+
+
+# -- the cache
+
+
+def test_what_the_cache_saves_is_counted(server: ProviderServer, memory_at: Open) -> None:
+    memory = memory_at()
+    note = memory.workspace / "MEMORY.md"
+    note.write_text(lines(6))
+    assert "hitRate" not in memory.status().cache
+    memory.sync()
+    assert (memory.status().cache["hitRate"], memory.status().cache["misses"]) == (0.0, 6)
+    note.unlink()
+    memory.sync()
+    note.write_text(lines(9))
+    report = memory.sync()
+    status = memory_at(resident=False).status()
+
+    assert (status.cache["hits"], status.cache["misses"], status.cache["hitRate"]) == (6, 9, 0.4)
+    assert report.vectors_cached == 6
+    assert len(server.embedded()) == 9
+
+
+def test_going_back_to_a_provider_counts_as_hits(bench: Callable[..., Bench]) -> None:
+    for model in ("old", "new", "old"):
+        here = bench(WordEmbedder(model, dims=4))
+        here.write("MEMORY.md", lines(10))
+        here.sync()
+        here.worker.stop()
+
+    with here.reading() as database:
+        assert EmbeddingCache(database).use() == (10, 20)
+    assert isinstance(here.embedder, WordEmbedder)
+    assert here.embedder.seen == []
+
+
+def test_texts_that_were_refused_are_asked_again_by_force(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.refuse = "line 1 "
+    here = bench(embedder)
+    here.write("MEMORY.md", lines(3))
+    here.sync()
+    assert here.vectors() == [("words", "active", 2)]
+    embedder.refuse = ""
+    here.sync("force", force=True)
+
+    assert here.vectors() == [("words", "active", 3)]
+
+
+def test_a_quota_that_is_used_up_is_not_asked_again_until_the_next_sync(bench: Callable[..., Bench]) -> None:
+    embedder = WordEmbedder()
+    embedder.fail = [QuotaExhausted("used up")]
+    here = bench(embedder)
+    here.write("MEMORY.md", lines(3))
+    report = here.sync()
+    assert (report.warning, report.vectors_waiting, embedder.seen) == ("used up", 3, [])
+
+    assert here.sync().vectors_waiting == 0
