@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from textual import work
 from textual.app import App, SuspendNotSupported
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
@@ -24,6 +24,7 @@ from tui.bridge import EventBridge
 from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
 from tui.editor import NoEditor, editor_command, run_editor
+from tui.event_log import LogLine, log_line
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
 from tui.screens.documents import FilesScreen, SessionsScreen
@@ -32,7 +33,7 @@ from tui.screens.help import Help
 from tui.screens.palette import Palette
 from tui.screens.search import SearchScreen
 from tui.screens.status import StatusScreen
-from tui.state import DeckState, LogLine, log_line
+from tui.state import DeckState
 from tui.text import shown
 from tui.theme import OWN, next_theme, wanted_theme
 from tui.trace import ByteCount, counting_driver, trace_loop
@@ -76,8 +77,8 @@ class MemdeckApp(App[None], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
 
-    state: reactive[DeckState] = reactive(DeckState(), init=False)
-    logged: reactive[tuple[LogLine, ...]] = reactive((), init=False, always_update=True)
+    state: var[DeckState] = var(DeckState(), init=False)
+    logged: var[tuple[LogLine, ...]] = var((), init=False, always_update=True)
 
     def __init__(self, memory: Memory | None, options: AppOptions) -> None:
         self.options = options

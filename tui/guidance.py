@@ -24,12 +24,9 @@ def home(state: DeckState, workspace: Path) -> Content:
         return _lines(("Opening the index…", "$text-muted"))
     if not status.chunks:
         return _nothing_indexed(state, workspace)
-    waiting: Part = (
-        f"{counted(state.waiting, 'chunk')} without a vector yet: found by their words." if state.waiting else ""
-    )
     return _lines(
         [("Search what is remembered in ", ""), (shown(str(workspace)), "bold")],
-        (f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')}. {waiting}".rstrip(), "$text-muted"),
+        (counted(status.files, "file"), "$text-muted"),
         "",
         "Type a question or words. These narrow it down:",
         [('  "exact phrase"', "$primary"), "        words in this order"],

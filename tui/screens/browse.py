@@ -9,7 +9,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -35,12 +35,13 @@ class BrowseScreen(DeckScreen, Generic[T]):
     BINDINGS = bindings_of("browse")
     PLACEHOLDER: ClassVar[str] = ""
 
-    preview_size: reactive[str] = reactive("split")
+    preview_size: var[str] = var("split")
 
     def __init__(self) -> None:
         super().__init__()
         self.opened: Opened | None = None
         self._trouble = ""
+        self._guidance = Content()
         self._wanted: Target | None = None
         self._rest: Timer | None = None
 
@@ -86,7 +87,9 @@ class BrowseScreen(DeckScreen, Generic[T]):
         """Put guidance in the place of list and preview, or take it away."""
         empty, panes = self.query_one("#empty", Static), self.query_one("#panes")
         if content is not None:
-            empty.update(content)
+            if not content.is_same(self._guidance):
+                self._guidance = content
+                empty.update(content, layout=False)
             if not self.typing:
                 self.set_focus(None)
         elif not panes.display and self.focused is None:

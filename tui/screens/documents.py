@@ -6,7 +6,7 @@ import asyncio
 
 from textual import work
 from textual.content import Content
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -29,7 +29,7 @@ class DocumentsScreen(BrowseScreen[FileRow]):
     SOURCE = "memory"
     PLACEHOLDER = "narrow by path"
 
-    show: reactive[str] = reactive("indexed", init=False)
+    show: var[str] = var("indexed", init=False)
 
     def __init__(self) -> None:
         super().__init__()

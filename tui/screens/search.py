@@ -8,7 +8,7 @@ import threading
 from textual import work
 from textual.content import Content
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -49,8 +49,8 @@ class SearchScreen(BrowseScreen[Hit]):
     BINDINGS = bindings_of("search")
     PLACEHOLDER = "search what is remembered"
 
-    mode: reactive[SearchMode] = reactive[SearchMode]("hybrid", init=False)
-    source: reactive[str] = reactive("all", init=False)
+    mode: var[SearchMode] = var[SearchMode]("hybrid", init=False)
+    source: var[str] = var("all", init=False)
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from textual.cache import LRUCache
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
@@ -48,7 +48,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"preview--{kind}" for kind in _KINDS}
     ALLOW_SELECT = False
 
-    wrap: reactive[bool] = reactive(True)
+    wrap: var[bool] = var(True)
 
     @dataclass
     class Scrolled(Message):
