@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +86,12 @@ def test_a_wrong_line_of_the_keymap_is_named_and_left_out(overrides: dict[str, s
 def test_the_table_loads_without_textual() -> None:
     code = "import sys, tui.bindings; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_app_imports_of_core_only_its_public_face() -> None:
+    tui = Path(__file__).parent.parent / "tui"
+    for path in (path for path in tui.rglob("*.py") if "cli" not in path.parts):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(name.startswith("core.") for name in names), path

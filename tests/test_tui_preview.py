@@ -164,6 +164,19 @@ async def test_a_file_that_shrinks_under_the_preview_is_no_error(source_of: Make
         assert source.changed()
 
 
+async def test_the_same_citation_of_a_changed_file_leaves_the_place(source_of: Make) -> None:
+    text = "".join(f"line {n}\n" for n in range(1, 200))
+    async with previewing() as (preview, _):
+        preview.show(Page(source_of(text), "note.md", 20, 22, 21))
+        preview.move("page_down")
+        top = preview.top_line
+        preview.show(Page(source_of(text + "more\n"), "note.md", 20, 22, 21))
+        assert preview.top_line == top
+        assert preview.page.source.line_count == 200
+        preview.show(Page(source_of(text), "note.md", 80, 82, 81))
+        assert preview.current_line == 81
+
+
 async def test_a_resize_keeps_the_top_line(source_of: Make) -> None:
     source = source_of("".join(f"{'words ' * 30}{n}\n" for n in range(300)))
     async with previewing((80, 20)) as (preview, pilot):

@@ -38,6 +38,10 @@ class Page:
     fences: Fences = field(default_factory=Fences)
     markdown: bool = True
 
+    @property
+    def place(self) -> tuple[str, int, int, int]:
+        return self.path, self.first, self.last, self.best
+
 
 class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws only the rows on the screen; the top row is line `top` and, of a wrapped line, its row `skip`.
@@ -72,12 +76,21 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     # What is shown
 
     def show(self, page: Page) -> None:
-        """Show a document from its cited lines on; close the one shown before."""
-        if self.page is not None and self.page.source is not page.source:
-            self.page.source.close()
+        """Show a document from its cited lines on; close the one shown before.
+
+        The same citation shown again, of a file that changed meanwhile, leaves the place where it is.
+        """
+        before = self.page
+        if before == page:
+            return
+        if before is not None and before.source is not page.source:
+            before.source.close()
         self.page = page
         self._forget()
-        self.go_to(page.best or page.first or 1)
+        if before is not None and before.place == page.place:
+            self._place(self.top_line - 1, self._skip)
+        else:
+            self.go_to(page.best or page.first or 1)
 
     def clear(self) -> None:
         if self.page is not None:
