@@ -9,7 +9,7 @@ from pathlib import Path
 from core.backends.builtin import BuiltinBackend
 from core.errors import MemdeckError, StoreError, StoreMissing
 from core.settings import LoadedSettings
-from core.status import changed_files, probe
+from core.status import changed_files, in_force, probe
 from core.store.check import check, repair
 from core.store.database import Database
 from core.store.file_errors import FileErrors
@@ -121,13 +121,19 @@ def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
 
 
 def _provider(backend: BuiltinBackend) -> Iterator[Finding]:
-    selection = backend.selection
-    if selection.embedder is None:
+    selection, failover = backend.selection, in_force(backend)
+    embedder, fallback = failover.embedder, failover.fallback
+    if fallback is not None:
+        replaced = f"{fallback['from']} is replaced by its fallback: {fallback['reason']}"
+        yield Finding("provider", False, replaced, selection.remedy or "it is asked again by itself")
+    if selection.standby_reason is not None:
+        yield Finding("fallback", False, selection.standby_reason, "choose another fallback")
+    if embedder is None:
         chosen = selection.requested == "none"
         yield Finding("provider", chosen, selection.reason or "none: keyword search only", selection.remedy or "")
         return
     answers = probe(backend)
-    name = f"{selection.provider}/{selection.model}"
+    name = f"{embedder.identity.provider}/{embedder.identity.model}"
     yield Finding("provider", answers["embedder"] == "ok", f"{name}: {answers['embedder']}", selection.remedy or "")
     yield Finding(
         "vectors",

@@ -88,8 +88,8 @@ class Memory:
     @property
     def embeds_while_typing(self) -> bool:
         """Whether a query may be embedded at each keystroke: only where that costs no request."""
-        embedder = self.selection.embedder
-        return embedder is None or embedder.identity.endpoint == ""
+        embedders = (self.selection.embedder, self.selection.standby)
+        return all(embedder is None or embedder.identity.endpoint == "" for embedder in embedders)
 
     def search(
         self,

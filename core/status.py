@@ -113,15 +113,20 @@ def changed_files(backend: BuiltinBackend, intakes: Sequence[Intake]) -> int:
         return sum(len(scan.files) for scan in scans.values())
 
 
+def in_force(backend: BuiltinBackend) -> Failover:
+    """Which embedder makes the vectors, as the index tells where there is one that can be read."""
+    try:
+        with backend.readers.lease() as reader:
+            return backend.failover(reader.database)
+    except StoreError:
+        return backend.failover(None)
+
+
 def probe(backend: BuiltinBackend) -> Json:
     """Real work for the embedder, the vector table and the writer lock: "ok", or what went wrong."""
     answer: Json = {}
     vector = None
-    try:
-        with backend.readers.lease() as reader:
-            embedder = backend.failover(reader.database).embedder
-    except StoreError:
-        embedder = backend.failover(None).embedder
+    embedder = in_force(backend).embedder
     if embedder is None:
         answer["embedder"] = backend.selection.reason or "switched off"
     else:

@@ -206,7 +206,7 @@ def test_a_text_that_a_batch_refuses_is_named(server: ProviderServer, bench: Cal
         replies[0] = replies[0].replace(b'"status_code": 200', b'"status_code": 400')
         return b"\n".join(replies)
 
-    server.openai_output = output  # type: ignore[method-assign]
+    server.openai_output = output  # type: ignore[method-assign, assignment]
     here = bench()
     here.write("MEMORY.md", note(0, 60))
     here.sync()

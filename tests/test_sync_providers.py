@@ -436,3 +436,16 @@ def test_a_quota_that_is_used_up_is_not_asked_again_until_the_next_sync(bench: C
     assert (report.warning, report.vectors_waiting, embedder.seen) == ("used up", 3, [])
 
     assert here.sync().vectors_waiting == 0
+
+
+def test_the_doctor_tells_whose_vectors_they_are(server: ProviderServer, memory_at: Open) -> None:
+    memory = memory_at("ollama")
+    (memory.workspace / "MEMORY.md").write_text(lines(3))
+    by_path(server, "/embeddings", SPENT)
+    memory.sync()
+    findings = [finding for finding in memory.doctor() if finding.check in ("provider", "vectors")]
+
+    assert [finding.ok for finding in findings] == [False, True, True]
+    assert "openai is replaced by its fallback: the quota of openai is used up" in findings[0].detail
+    assert findings[1].detail == "ollama/nomic-embed-text: ok"
+    assert not memory.embeds_while_typing
