@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.content import Content
 
-from core import SearchMode
+from core import SearchMode, SearchResult
 from tui.state import DeckState
 from tui.text import counted, shown
 
@@ -55,21 +55,21 @@ def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
     )
 
 
-def no_hits(query: str, mode: SearchMode, source: str, keys: tuple[str, str], waiting: int) -> Content:
+def no_hits(result: SearchResult, mode: SearchMode, source: str, keys: tuple[str, str]) -> Content:
     """A search without an answer: what was searched, and the keys that widen it."""
     mode_key, source_key = keys
     searched = "all sources" if source == "all" else source
-    widen: list[Part] = [f"{mode_key} searches in another mode"]
-    if source != "all":
-        widen.append(f"; {source_key} searches all sources")
+    widen = f"{mode_key} searches in another mode" + (f"; {source_key} searches all sources" if source != "all" else "")
     rows: list[Part | list[Part]] = [
-        [("No hits for ", ""), (shown(query), "bold")],
+        [("No hits for ", ""), (shown(result.query), "bold")],
         (f"{mode} search in {searched}", "$text-muted"),
         "",
         widen,
     ]
-    if waiting and mode != "keyword":
-        rows.append((f"{counted(waiting, 'chunk')} without a vector yet: found by their words only.", "$text-muted"))
+    if result.catching_up:
+        rows.append(("The index is catching up: hits come as the files are read.", "$accent"))
+    elif result.pending and mode != "keyword":
+        rows.append((f"{counted(result.pending, 'chunk')} without a vector yet: found by words only.", "$text-muted"))
     return _lines(*rows)
 
 

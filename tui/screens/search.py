@@ -160,7 +160,7 @@ class SearchScreen(BrowseScreen[Hit]):
     def _nothing(self, result: SearchResult) -> Content:
         keymap = self.deck.keymap
         keys = (keymap.shown(BY_ID["search.mode"], typing=True), keymap.shown(BY_ID["search.source"], typing=True))
-        return guidance.no_hits(result.query, self.mode, self.source, keys, result.pending)
+        return guidance.no_hits(result, self.mode, self.source, keys)
 
     def _show_home(self) -> None:
         self.show_empty(guidance.home(self.deck.state, self.deck.memory.workspace))
@@ -227,7 +227,8 @@ class SearchScreen(BrowseScreen[Hit]):
         if not self.input.value.strip():
             self._show_home()
         elif state.revision != seen and self._fresh is None:
-            self._fresh = self.set_timer(BUSY_FRESHEN_SECONDS if state.busy else FRESHEN_SECONDS, self._freshen)
+            calm = state.busy and self.result is not None and self.result.hits
+            self._fresh = self.set_timer(BUSY_FRESHEN_SECONDS if calm else FRESHEN_SECONDS, self._freshen)
 
     def _freshen(self) -> None:
         """Look the hits up again and keep the place."""
