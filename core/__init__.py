@@ -1,95 +1,116 @@
-"""memdeck's core: what remembers and finds. These names are its public face; everything else is its own affair."""
+"""memdeck's core: what remembers and finds. These names are its public face; everything else is its own affair.
+
+Each is loaded when it is first asked for, so that a command pays only for what it uses.
+"""
 
 from __future__ import annotations
 
-from core.agent_tools import get_json, search_json
-from core.capture import Excerpt, Written
-from core.errors import (
-    BackendError,
-    EmbeddingError,
-    MemdeckError,
-    NotAllowed,
-    SearchCancelled,
-    SettingsError,
-    StoreError,
-    SyncCancelled,
-    Undecodable,
-    WorkspaceError,
-)
-from core.logbook import start_log
-from core.memory import Memory, close_all, open_memory
-from core.settings import (
-    LoadedSettings,
-    distrust_workspace_file,
-    field_docs,
-    load_settings,
-    resolve_workspace,
-    trust_workspace_file,
-    user_data_dir,
-    workspace_file,
-)
-from core.status import to_json as status_json
-from core.text.lines import LineSource
-from core.text.visible import visible
-from core.types import (
-    Citation,
-    Finding,
-    GetResult,
-    Hit,
-    IndexedDocument,
-    Progress,
-    ScoreParts,
-    SearchMode,
-    SearchRequest,
-    SearchResult,
-    Source,
-    Status,
-    SyncReason,
-    SyncReport,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BackendError",
-    "Citation",
-    "EmbeddingError",
-    "Excerpt",
-    "Finding",
-    "GetResult",
-    "Hit",
-    "IndexedDocument",
-    "LineSource",
-    "LoadedSettings",
-    "MemdeckError",
-    "Memory",
-    "NotAllowed",
-    "Progress",
-    "ScoreParts",
-    "SearchCancelled",
-    "SearchMode",
-    "SearchRequest",
-    "SearchResult",
-    "SettingsError",
-    "Source",
-    "Status",
-    "StoreError",
-    "SyncCancelled",
-    "SyncReason",
-    "SyncReport",
-    "Undecodable",
-    "WorkspaceError",
-    "Written",
-    "close_all",
-    "distrust_workspace_file",
-    "field_docs",
-    "get_json",
-    "load_settings",
-    "open_memory",
-    "resolve_workspace",
-    "search_json",
-    "start_log",
-    "status_json",
-    "trust_workspace_file",
-    "user_data_dir",
-    "visible",
-    "workspace_file",
-]
+if TYPE_CHECKING:
+    from core.agent_tools import get_json as get_json
+    from core.agent_tools import search_json as search_json
+    from core.capture import Excerpt as Excerpt
+    from core.capture import Written as Written
+    from core.errors import BackendError as BackendError
+    from core.errors import EmbeddingError as EmbeddingError
+    from core.errors import MemdeckError as MemdeckError
+    from core.errors import NotAllowed as NotAllowed
+    from core.errors import SearchCancelled as SearchCancelled
+    from core.errors import SettingsError as SettingsError
+    from core.errors import StoreError as StoreError
+    from core.errors import SyncCancelled as SyncCancelled
+    from core.errors import Undecodable as Undecodable
+    from core.errors import WorkspaceError as WorkspaceError
+    from core.logbook import start_log as start_log
+    from core.memory import Memory as Memory
+    from core.memory import close_all as close_all
+    from core.memory import open_memory as open_memory
+    from core.settings.layers import load_settings as load_settings
+    from core.settings.loaded import LoadedSettings as LoadedSettings
+    from core.settings.loaded import field_docs as field_docs
+    from core.settings.paths import resolve_workspace as resolve_workspace
+    from core.settings.paths import user_data_dir as user_data_dir
+    from core.settings.paths import workspace_file as workspace_file
+    from core.settings.trust import distrust_workspace_file as distrust_workspace_file
+    from core.settings.trust import trust_workspace_file as trust_workspace_file
+    from core.status import status_json as status_json
+    from core.text.lines import LineSource as LineSource
+    from core.text.visible import visible as visible
+    from core.types import Citation as Citation
+    from core.types import Finding as Finding
+    from core.types import GetResult as GetResult
+    from core.types import Hit as Hit
+    from core.types import IndexedDocument as IndexedDocument
+    from core.types import Progress as Progress
+    from core.types import ScoreParts as ScoreParts
+    from core.types import SearchMode as SearchMode
+    from core.types import SearchRequest as SearchRequest
+    from core.types import SearchResult as SearchResult
+    from core.types import Source as Source
+    from core.types import Status as Status
+    from core.types import SyncReason as SyncReason
+    from core.types import SyncReport as SyncReport
+
+_PLACES = {
+    "BackendError": "core.errors",
+    "Citation": "core.types",
+    "EmbeddingError": "core.errors",
+    "Excerpt": "core.capture",
+    "Finding": "core.types",
+    "GetResult": "core.types",
+    "Hit": "core.types",
+    "IndexedDocument": "core.types",
+    "LineSource": "core.text.lines",
+    "LoadedSettings": "core.settings.loaded",
+    "MemdeckError": "core.errors",
+    "Memory": "core.memory",
+    "NotAllowed": "core.errors",
+    "Progress": "core.types",
+    "ScoreParts": "core.types",
+    "SearchCancelled": "core.errors",
+    "SearchMode": "core.types",
+    "SearchRequest": "core.types",
+    "SearchResult": "core.types",
+    "SettingsError": "core.errors",
+    "Source": "core.types",
+    "Status": "core.types",
+    "StoreError": "core.errors",
+    "SyncCancelled": "core.errors",
+    "SyncReason": "core.types",
+    "SyncReport": "core.types",
+    "Undecodable": "core.errors",
+    "WorkspaceError": "core.errors",
+    "Written": "core.capture",
+    "close_all": "core.memory",
+    "distrust_workspace_file": "core.settings.trust",
+    "field_docs": "core.settings.loaded",
+    "get_json": "core.agent_tools",
+    "load_settings": "core.settings.layers",
+    "open_memory": "core.memory",
+    "resolve_workspace": "core.settings.paths",
+    "search_json": "core.agent_tools",
+    "start_log": "core.logbook",
+    "status_json": "core.status",
+    "trust_workspace_file": "core.settings.trust",
+    "user_data_dir": "core.settings.paths",
+    "visible": "core.text.visible",
+    "workspace_file": "core.settings.paths",
+}
+"""The module that makes each name."""
+
+__all__ = list(_PLACES)
+
+
+def __getattr__(name: str) -> object:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(place), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -150,7 +150,7 @@ def probe(backend: BuiltinBackend) -> Json:
     return answer
 
 
-def to_json(status: Status) -> Json:
+def status_json(status: Status) -> Json:
     """The status under the reference's camelCase keys."""
     answer: Json = {
         "backend": status.backend,

@@ -11,11 +11,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from core.errors import Undecodable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 REPLACEMENT = "\ufffd"
 
@@ -264,6 +266,8 @@ def _counted(number: int, noun: str) -> str:
 
 def _line_starts(read: Callable[[int, int], bytes], skip: int, size: int, codec: str) -> npt.NDArray[np.int64]:
     """Byte offsets of the lines' starts, and of the end."""
+    import numpy as np
+
     wide = codec.startswith("utf-16")
     unit = 2 if wide else 1
     dtype = np.dtype("<u2" if codec == "utf-16-le" else ">u2") if wide else np.dtype(np.uint8)
