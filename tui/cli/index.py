@@ -33,26 +33,35 @@ def command(*, scope: Scope, force: bool, no_vectors: bool, as_json: bool) -> in
     Text is searchable by its words as soon as it is read; vectors for its meaning follow. Ctrl-C stops between two
     steps and keeps what is done: the next run goes on from there.
     """
+    from core import SyncCancelled
+
     with opened(scope) as memory:
         started = time.monotonic()
         with _cancelled_by_signal() as (cancel, stopped_by), _progress_bar() as on_progress:
-            report = memory.sync(
-                "force" if force else "manual",
-                force=force,
-                vectors=not no_vectors,
-                on_progress=on_progress,
-                cancel=cancel,
-            )
+            try:
+                report = memory.sync(
+                    "force" if force else "manual",
+                    force=force,
+                    vectors=not no_vectors,
+                    on_progress=on_progress,
+                    cancel=cancel,
+                )
+            except SyncCancelled:
+                if not stopped_by:
+                    raise
+                return _stopped(stopped_by[0])
         seconds = time.monotonic() - started
         status = memory.status()
     if as_json:
         output.print_json(_report_json(report, status, seconds))
     else:
         _print_report(report, status, seconds)
-    if stopped_by:
-        output.note("stopped; what was done is kept, and memdeck index goes on from there")
-        return 128 + stopped_by[0]
-    return output.OK
+    return _stopped(stopped_by[0]) if stopped_by else output.OK
+
+
+def _stopped(number: int) -> int:
+    output.note("stopped; what was done is kept, and memdeck index goes on from there")
+    return 128 + number
 
 
 @contextmanager
