@@ -8,27 +8,15 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from core import capture
-from core import status as status_room
-from core.backends.base import PartialListener
 from core.backends.builtin import BuiltinBackend
-from core.capture import Excerpt, FlushDue, Written
-from core.doctor import examine
 from core.embedding.select import select_embedder
 from core.errors import NotAllowed, StoreMissing, Undecodable, WorkspaceError
 from core.events import EventBus
 from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir, user_state_dir
-from core.sources.reading import read_range
-from core.sources.rules import media_kind
-from core.sources.workspace import open_readable, resolve_readable
-from core.sync.intake import Intake, MemoryIntake
-from core.sync.messages import ProgressListener
-from core.sync.watcher import Watcher
-from core.sync.watching import WatchRoot, WatchState
-from core.text.lines import LineSource
-from core.text.tokens import TokenCounter
 from core.types import (
     Finding,
     GetResult,
@@ -39,6 +27,17 @@ from core.types import (
     SyncReason,
     SyncReport,
 )
+
+# A search pays for no more than it uses: what writes, watches and examines is imported where it begins.
+if TYPE_CHECKING:
+    from core.backends.base import PartialListener
+    from core.capture import Excerpt, FlushDue, Written
+    from core.sync.intake import Intake
+    from core.sync.messages import ProgressListener
+    from core.sync.watcher import Watcher
+    from core.sync.watching import WatchRoot, WatchState
+    from core.text.lines import LineSource
+    from core.text.tokens import TokenCounter
 
 
 class Memory:
@@ -67,7 +66,6 @@ class Memory:
         self.events = EventBus()
         self._home = home
         self._flush_state = state_dir / "flushes.json"
-        self._counter = TokenCounter()
         values = settings.settings
         self.selection = select_embedder(values, environ=environ, cache_dir=cache_dir)
         self.backend = BuiltinBackend(store, values, self.selection, self._intakes, self.events, resident=resident)
@@ -76,7 +74,15 @@ class Memory:
         self._background = False
         self._watcher: Watcher | None = None
 
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        from core.text.tokens import TokenCounter
+
+        return TokenCounter()
+
     def _intakes(self) -> list[Intake]:
+        from core.sync.intake import MemoryIntake
+
         values = self.settings.settings
         intakes: list[Intake] = []
         if "memory" in values.sources:
@@ -114,6 +120,8 @@ class Memory:
 
     def get(self, path: str, from_line: int | None = None, lines: int | None = None) -> GetResult:
         """Lines of a document that may be read, by 1-based `from_line`; never raises for a bad path or range."""
+        from core.sources.reading import read_range
+
         for name, value in (("from", from_line), ("lines", lines)):
             if value is not None and value < 1:
                 return GetResult(path, "not_allowed", error=f"{name} counts from 1; got {value}")
@@ -133,6 +141,8 @@ class Memory:
 
     def absolute(self, path: str) -> Path:
         """Where a document's path lies on disk. Raises NotAllowed."""
+        from core.sources.workspace import resolve_readable
+
         values = self.settings.settings
         return resolve_readable(
             path,
@@ -147,6 +157,10 @@ class Memory:
 
         Raises NotAllowed, OSError, Undecodable.
         """
+        from core.sources.rules import media_kind
+        from core.sources.workspace import open_readable
+        from core.text.lines import LineSource
+
         values = self.settings.settings
         descriptor = open_readable(
             path,
@@ -168,6 +182,8 @@ class Memory:
         self._background = True
         sync = self.settings.settings.sync
         if sync.watch and self._watcher is None:
+            from core.sync.watcher import Watcher
+
             self._watcher = Watcher(
                 self._watch_roots, self._files_changed, self.events, debounce_ms=sync.watch_debounce_ms
             )
@@ -189,6 +205,8 @@ class Memory:
     @property
     def watch_state(self) -> WatchState:
         """How changes of files are noticed at the moment."""
+        from core.sync.watching import WatchState
+
         return self._watcher.state if self._watcher is not None else WatchState()
 
     def sync(
@@ -212,45 +230,68 @@ class Memory:
 
     def changed_files(self) -> int:
         """How many files differ from the index by their stat keys: new, changed or gone. Reads no file."""
-        return status_room.changed_files(self.backend, self._intakes())
+        from core.status import changed_files
+
+        return changed_files(self.backend, self._intakes())
 
     # -- writing
 
     def note(self, text: str) -> Written:
         """Append to today's note and make it searchable at once. Raises WriteFailed, NotAllowed."""
-        written = capture.append_note(self.workspace, text, now=self._now())
+        from core.capture import append_note
+
+        written = append_note(self.workspace, text, now=self._now())
         self._index_now(written.absolute)
         return written
 
     def save_excerpt(self, excerpt: Excerpt, *, slug: str | None = None) -> Written:
         """Keep messages of a session as a new memory file. Raises WriteFailed, NotAllowed."""
-        written = capture.save_excerpt(self.workspace, excerpt, now=self._now(), slug=slug)
+        from core.capture import save_excerpt
+
+        written = save_excerpt(self.workspace, excerpt, now=self._now(), slug=slug)
         self._index_now(written.absolute)
         return written
 
     def context(self) -> tuple[GetResult, ...]:
         """What an agent loads at its start: MEMORY.md, today's and yesterday's notes, each bounded."""
-        return tuple(capture.context(self.get, today=self._now().date()))
+        from core.capture import context
+
+        return tuple(context(self.get, today=self._now().date()))
 
     def flush_due(
         self, *, tokens: int | None, context_window: int | None, transcript: Path | None, session_key: str, cycle: int
     ) -> FlushDue:
         """Whether an agent should write to memory before its compaction."""
-        return capture.flush_due(
+        from core.capture import flush_due, read_flush_state
+
+        return flush_due(
             self.settings.settings.flush,
             tokens=tokens,
             context_window=context_window,
             transcript=transcript,
             session_key=session_key,
             cycle=cycle,
-            state=capture.read_flush_state(self._flush_state),
+            state=read_flush_state(self._flush_state),
         )
 
     def flush(self, text: str, *, session_key: str = "", cycle: int = 0) -> Written:
         """The write before compaction: append to today's note, sync it, remember the cycle. Raises WriteFailed."""
+        from core.capture import note_flush
+
         written = self.note(text)
-        capture.note_flush(self._flush_state, session_key, cycle)
+        note_flush(self._flush_state, session_key, cycle)
         return written
+
+    def forget(self, path: str) -> SyncReport:
+        """Have a document leave the index for good: its text, its vectors, and every byte of them in the file.
+
+        A tombstone keeps it from coming back while its file is still there; `remember` lets it. Raises StoreError.
+        """
+        return self.backend.forget((path,))
+
+    def remember(self, path: str) -> SyncReport:
+        """Let a forgotten document come back; one that was not forgotten stays as it is. Raises StoreError."""
+        return self.backend.forget((path,), back=True)
 
     def _index_now(self, file: Path) -> None:
         self.sync("manual", vectors=False, paths=(file,))
@@ -262,7 +303,9 @@ class Memory:
 
     def status(self, deep: bool = False) -> Status:
         """The state of this memory; `deep` probes the vector table, the embedder and the writer with real work."""
-        return status_room.collect(
+        from core.status import collect
+
+        return collect(
             self.backend,
             self.settings.settings,
             workspace=self.workspace,
@@ -273,6 +316,8 @@ class Memory:
 
     def doctor(self, repair: bool = False) -> tuple[Finding, ...]:
         """Check the parts one by one; with `repair`, set right what can be set right from the files."""
+        from core.doctor import examine
+
         return examine(self.backend, self.settings, workspace=self.workspace, intakes=self._intakes(), mend=repair)
 
     def documents(self) -> tuple[IndexedDocument, ...]:

@@ -18,12 +18,13 @@ from core.store.database import Database
 from core.store.embedding_cache import CacheUse, EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue, RefusedChunk
 from core.store.file_errors import FileErrors
+from core.store.forgetting import forgotten
 from core.store.identity import Identities, compare, read_identity
 from core.store.vectors import Vectors
 from core.store.writer_lock import WriterLock
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
-from core.sync.plan import paused_words, plan_sync
+from core.sync.plan import paused_words, plan_sync, without_forgotten
 from core.sync.provider_memory import Trouble, has_vectors, provider_texts, recall_trouble
 from core.sync.watching import WatchState
 from core.types import FileFailure, HealthState, Scan, SkippedPath, Source, SourceCount, Status
@@ -316,8 +317,9 @@ def _changed(
     skipped = {skip.path for skip in FileErrors(reader.database).skips()}
     changed = 0
     for intake in intakes:
+        scan = without_forgotten(scans[intake.source], forgotten(reader.database))
         plan = plan_sync(
-            scans[intake.source],
+            scan,
             reader.documents.stat_keys(intake.source),
             builds={intake.source: intake.build},
         )

@@ -21,7 +21,7 @@ from core.store.identity import Identities
 from core.store.vectors import Vectors
 from core.sync.identity import index_identity
 from core.sync.intake import MemoryIntake
-from core.sync.messages import Ticket
+from core.sync.messages import SyncRequested, Ticket
 from core.sync.state import WorkerOptions
 from core.sync.worker import IndexWorker
 from core.text.tokens import TokenCounter
@@ -115,7 +115,8 @@ class Bench:
 
     def ask(self, reason: SyncReason = "manual", *, vectors: bool = True, **more: object) -> Ticket:
         ticket = Ticket(vectors=vectors)
-        self.worker.request(reason, ticket=ticket, **more)  # type: ignore[arg-type]
+        self.worker.post(SyncRequested(reason, ticket=ticket, **more))  # type: ignore[arg-type]
+        self.worker.start()
         return ticket
 
     def sync(self, reason: SyncReason = "manual", **more: object) -> SyncReport:

@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.backends.base import PartialListener
 from core.backends.query_vectors import QueryVectors
@@ -17,17 +18,17 @@ from core.embedding.base import Embedder, Vector
 from core.embedding.fallback import Failover
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, SearchCancelled, StoreMissing, SyncCancelled
-from core.events import EventBus
 from core.search.query import parse_query
 from core.settings.model import Settings
 from core.store.database import Database
-from core.sync.identity import index_identity
-from core.sync.intake import Intake
-from core.sync.messages import ProgressListener, QueryFailed, Ticket
 from core.sync.provider_memory import failover_of, has_vectors
-from core.sync.state import WorkerOptions
-from core.sync.worker import IndexWorker
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
+
+if TYPE_CHECKING:
+    from core.events import EventBus
+    from core.sync.intake import Intake
+    from core.sync.messages import ProgressListener, SyncRequested, Ticket
+    from core.sync.worker import IndexWorker
 
 WAIT_SECONDS = 0.02
 
@@ -63,23 +64,43 @@ class BuiltinBackend:
         self.store = store
         self.selection = selection
         self._settings = settings
-        self.worker = IndexWorker(
-            WorkerOptions(
-                store,
-                vector_extension=settings.store.vector.enabled,
-                extension_path=settings.store.vector.extension_path,
-                concurrency=settings.indexing.concurrency,
-                cache_entries=settings.cache.max_entries if settings.cache.enabled else 0,
-                interval_seconds=settings.sync.interval_minutes * 60,
-                batch=settings.remote.batch if settings.remote.batch.enabled else None,
-            ),
-            intakes,
-            selection,
-            bus,
-            identity=lambda embedding: index_identity(settings, intakes(), embedding),
-        )
+        self._intakes = intakes
+        self._bus = bus
+        self._worker: IndexWorker | None = None
+        self._worker_lock = threading.Lock()
         self.readers = ReaderPool(store, settings, keep_matrix=resident)
         self._query_vectors = QueryVectors()
+
+    @property
+    def worker(self) -> IndexWorker:
+        """What writes the index; made when it is first asked for, since a search alone needs none."""
+        with self._worker_lock:
+            if self._worker is None:
+                self._worker = self._make_worker()
+            return self._worker
+
+    def _make_worker(self) -> IndexWorker:
+        from core.sync.identity import index_identity
+        from core.sync.state import WorkerOptions
+        from core.sync.worker import IndexWorker
+
+        settings, intakes = self._settings, self._intakes
+        options = WorkerOptions(
+            self.store,
+            vector_extension=settings.store.vector.enabled,
+            extension_path=settings.store.vector.extension_path,
+            concurrency=settings.indexing.concurrency,
+            cache_entries=settings.cache.max_entries if settings.cache.enabled else 0,
+            interval_seconds=settings.sync.interval_minutes * 60,
+            batch=settings.remote.batch if settings.remote.batch.enabled else None,
+        )
+        return IndexWorker(
+            options,
+            intakes,
+            self.selection,
+            self._bus,
+            identity=lambda embedding: index_identity(settings, intakes(), embedding),
+        )
 
     def failover(self, database: Database | None) -> Failover:
         """Which embedder is in force, as the index tells; for looking only. Raises StoreError."""
@@ -163,15 +184,16 @@ class BuiltinBackend:
                 if time.perf_counter() >= deadline:
                     return None, f"the query's vector did not come within {limit_ms} ms; keyword hits only"
             except EmbeddingError as error:
-                if self.selection.standby is not None and self.worker.is_alive:
-                    self.worker.post(QueryFailed(embedder.identity, error))
+                if self.selection.standby is not None and self._worker is not None and self._worker.is_alive:
+                    from core.sync.messages import QueryFailed
+
+                    self._worker.post(QueryFailed(embedder.identity, error))
                 return None, f"keyword hits only: {error}"
 
     def _dressed(
         self, result: SearchResult, started: float, asking: _Asking, embed_ms: float | None = None
     ) -> SearchResult:
         identity = asking.embedder.identity if asking.embedder is not None else None
-        state = self.worker.state
         times = {**result.milliseconds, "total": (time.perf_counter() - started) * 1000}
         if embed_ms is not None:
             times.setdefault("embed", embed_ms)
@@ -181,9 +203,14 @@ class BuiltinBackend:
             model=identity.model if identity is not None else "",
             fallback=asking.failover.fallback,
             warning="; ".join(part for part in (result.warning, asking.warning) if part) or None,
-            catching_up=result.catching_up or (state.alive and state.busy),
+            catching_up=result.catching_up or self._is_syncing,
             milliseconds=times,
         )
+
+    @property
+    def _is_syncing(self) -> bool:
+        state = self._worker.state if self._worker is not None else None
+        return state is not None and state.alive and state.busy
 
     def sync(
         self,
@@ -196,8 +223,22 @@ class BuiltinBackend:
         cancel: threading.Event | None = None,
     ) -> SyncReport:
         """Ask the worker and wait. Raises StoreError, SyncCancelled when the worker ended first."""
+        from core.sync.messages import SyncRequested, Ticket
+
         ticket = Ticket(vectors=vectors, on_progress=on_progress, cancel=cancel or threading.Event())
-        self.worker.request(reason, force=force, paths=paths, ticket=ticket)
+        return self._wait_for(SyncRequested(reason, force, paths, ticket), ticket)
+
+    def forget(self, paths: tuple[str, ...], *, back: bool = False) -> SyncReport:
+        """Have documents leave the index for good, or let them come `back`. Raises StoreError, SyncCancelled."""
+        from core.sync.messages import SyncRequested, Ticket
+
+        ticket = Ticket()
+        forget, remember = ((), paths) if back else (paths, ())
+        return self._wait_for(SyncRequested("manual", ticket=ticket, forget=forget, remember=remember), ticket)
+
+    def _wait_for(self, request: SyncRequested, ticket: Ticket) -> SyncReport:
+        self.worker.post(request)
+        self.worker.start()
         while True:
             try:
                 return ticket.done.result(timeout=0.5)
@@ -208,7 +249,8 @@ class BuiltinBackend:
                 raise SyncCancelled("the sync was cancelled") from None
 
     def close(self) -> None:
-        self.worker.stop()
+        if self._worker is not None:
+            self._worker.stop()
         self._query_vectors.close()
         self.readers.close()
         self.selection.close()

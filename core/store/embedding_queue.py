@@ -69,6 +69,10 @@ class EmbeddingQueue:
             for attempts, chunk_id, embed_hash, path, absolute, document_hash, *columns in rows
         ]
 
+    def has_text(self, embed_hash: bytes) -> bool:
+        """Whether a chunk of the index has this text."""
+        return bool(self._database.rows("SELECT 1 FROM chunks WHERE embed_hash = ? LIMIT 1", (embed_hash,)))
+
     def put_off(self, embed_hash: bytes, *, until_ms: int) -> None:
         """Keep the chunks of a text out of `queued` for a while."""
         self._database.run(

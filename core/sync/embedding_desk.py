@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -142,6 +142,11 @@ class EmbeddingDesk:
             return
         if isinstance(message.error, ProviderUnavailable | QuotaExhausted):
             self._hand_over(message.error)
+
+    def forget(self, hashes: Set[bytes] | None) -> None:
+        """Vectors of these texts are not wanted, also those under way; None wants all of them again."""
+        if self._feed is not None:
+            self._feed.forget(hashes)
 
     def close(self) -> None:
         """Stop what is under way; the embedders stay open for queries."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,7 @@ class EmbeddingFeed:
         self._unfit: set[bytes] = set()
         self._has_more = True
         self._is_complete = False
+        self._forgotten: set[bytes] = set()
         self._failures = 0
         self._resume_at = 0.0
         self._made = 0
@@ -202,6 +203,8 @@ class EmbeddingFeed:
         vectors: list[tuple[bytes, Vector]] = []
         refused: list[tuple[bytes, EmbeddingError]] = []
         for key, outcome in outcomes:
+            if key in self._forgotten and not self._queue.has_text(key):
+                continue
             if isinstance(outcome, EmbeddingError):
                 refused.append((key, outcome))
             else:
@@ -287,6 +290,13 @@ class EmbeddingFeed:
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
+
+    def forget(self, hashes: Set[bytes] | None) -> None:
+        """Vectors of these texts are thrown away when they come; None takes all of them again."""
+        if hashes is None:
+            self._forgotten.clear()
+        else:
+            self._forgotten.update(hashes)
 
     def close(self) -> None:
         self._pool.close()

@@ -23,7 +23,7 @@ class Flight:
 
     @property
     def is_targeted(self) -> bool:
-        return self.request.paths is not None
+        return self.request.is_targeted
 
     def is_cancelled(self) -> bool:
         """Everyone who asked has given up; a sync that nobody waits for goes on."""
@@ -59,7 +59,7 @@ class FlightQueue:
         """
         tickets = [request.ticket] if request.ticket is not None else []
         externals = [external] if external is not None else []
-        if request.paths is not None:
+        if request.is_targeted:
             self._targeted.append(Flight(request, tickets, externals))
         elif request.reason == "search" and running is not None and not running.is_targeted:
             running.tickets.extend(tickets)

@@ -14,8 +14,9 @@ from core.events import EventBus, FileFailed, FileIndexed, FileRemoved, FileRena
 from core.store.database import Database
 from core.store.document_reader import FileRow
 from core.store.documents import Documents
+from core.store.forgetting import forgotten
 from core.sync.intake import Intake, Prepared
-from core.sync.plan import Key, Plan, below, paused_words, plan_sync
+from core.sync.plan import Key, Plan, below, paused_words, plan_sync, without_forgotten
 from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
@@ -106,6 +107,7 @@ class KeywordJob:
         started = time.perf_counter()
         scanned_ns = int(self._tools.clock() * 1e9)
         scan = intake.scan_paths(self.paths) if self.paths is not None else intake.scan(self._cancel)
+        scan = without_forgotten(scan, forgotten(self._tools.database))
         rows = self._tools.documents.stat_keys(intake.source)
         if self.paths is not None:
             rows = _rows_below(rows, self.paths)

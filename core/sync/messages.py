@@ -34,12 +34,22 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class SyncRequested:
-    """Bring everything in step, or only `paths` (absolute) when given."""
+    """Bring everything in step, or only `paths` (absolute) when given.
+
+    `forget` and `remember` name documents that leave the index for good, or may come back.
+    """
 
     reason: SyncReason
     force: bool = False
     paths: tuple[str, ...] | None = None
     ticket: Ticket | None = None
+    forget: tuple[str, ...] = ()
+    remember: tuple[str, ...] = ()
+
+    @property
+    def is_targeted(self) -> bool:
+        """Whether it is about named documents only."""
+        return self.paths is not None or bool(self.forget) or bool(self.remember)
 
 
 @dataclass(frozen=True, slots=True)

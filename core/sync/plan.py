@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, replace
 
 from core.store.document_reader import FileRow
-from core.types import Scan, ScannedFile, Source
+from core.types import Scan, ScannedFile, SkippedPath, Source
 
 SETTLED_NS = 2_000_000_000
 """A stat key is believed only when the file was this much older than its scan: file systems tick coarsely, and an
@@ -32,6 +32,18 @@ class Plan:
     gone: tuple[Key, ...]
     paused: tuple[Key, ...]
     renamed: Mapping[Key, Key]
+
+
+def without_forgotten(scan: Scan, forgotten: Set[Key]) -> Scan:
+    """The scan without files that were forgotten: those must not come back."""
+    if not forgotten:
+        return scan
+    gone = [file for file in scan.files if (file.source, file.path) in forgotten]
+    return replace(
+        scan,
+        files=tuple(file for file in scan.files if (file.source, file.path) not in forgotten),
+        skipped=(*scan.skipped, *(SkippedPath(file.path, "forgotten", "forgotten by the user") for file in gone)),
+    )
 
 
 def paused_words(plan: Plan, scan: Scan) -> str | None:

@@ -60,7 +60,15 @@ def from_outcome(outcome: str) -> SyncReport:
 
 def to_payload(request: SyncRequested) -> str:
     """A sync request as JSON for the requests table."""
-    return json.dumps({"reason": request.reason, "force": request.force, "paths": request.paths})
+    return json.dumps(
+        {
+            "reason": request.reason,
+            "force": request.force,
+            "paths": request.paths,
+            "forget": request.forget,
+            "remember": request.remember,
+        }
+    )
 
 
 def from_payload(payload: str) -> SyncRequested:
@@ -68,4 +76,10 @@ def from_payload(payload: str) -> SyncRequested:
     values = json.loads(payload)
     reason: SyncReason = values.get("reason") if values.get("reason") in get_args(SyncReason) else "manual"
     paths = values.get("paths")
-    return SyncRequested(reason, bool(values.get("force")), tuple(paths) if paths is not None else None)
+    return SyncRequested(
+        reason,
+        bool(values.get("force")),
+        tuple(paths) if paths is not None else None,
+        forget=tuple(values.get("forget") or ()),
+        remember=tuple(values.get("remember") or ()),
+    )

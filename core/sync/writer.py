@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 from core.embedding.select import Selection
 from core.errors import StoreError, SyncCancelled
-from core.events import EventBus, IdentityChanged, SyncFinished, SyncStarted
+from core.events import EventBus, FileRemoved, IdentityChanged, SyncFinished, SyncStarted
 from core.store.database import Database
 from core.store.documents import Documents
+from core.store.forgetting import forget, purge, remember
 from core.store.identity import compare, read_identity, write_identity
 from core.store.requests import Requests
 from core.sync.embedding_desk import EmbeddingDesk
@@ -24,6 +26,7 @@ from core.sync.state import WorkerOptions
 from core.types import EmbeddingIdentity, IndexIdentity, Progress, Scan, Source, SyncReport
 
 REQUEST_POLL_SECONDS = 0.25
+PURGE_SECONDS = 1.0
 SETTLE_DOCUMENTS = 200
 """Documents written after which the keyword tables are worth joining."""
 
@@ -58,6 +61,7 @@ class WriterRole:
         self._current: Flight | None = None
         self._awaiting: list[_AwaitingVectors] = []
         self._last_poll = 0.0
+        self._purge_at: float | None = None
         self._last_full = time.monotonic()
         self.scans: dict[Source, Scan] = {}
         self.last_report: SyncReport | None = None
@@ -113,6 +117,7 @@ class WriterRole:
             self._advance()
         self.desk.pump()
         self._settle()
+        self._purge_again()
         if self._unsettled >= SETTLE_DOCUMENTS and not self.is_busy:
             self._join_segments()
 
@@ -154,6 +159,9 @@ class WriterRole:
         if flight.is_cancelled():
             self._finish(flight, SyncReport(request.reason, cancelled=True))
             return
+        if request.forget or request.remember:
+            self._finish(flight, self._forget(request))
+            return
         flight.job = KeywordJob(
             self._tools,
             request.reason,
@@ -166,6 +174,33 @@ class WriterRole:
         self._current = flight
         self.desk.begin_sync(force=request.force)
         self._bus.publish(SyncStarted(at_ms=self._tools.now_ms(), reason=request.reason))
+
+    def _forget(self, request: SyncRequested) -> SyncReport:
+        """Documents leave for good, with every byte of their text, or may come back. Raises StoreError."""
+        chunks = 0
+        for path in request.forget:
+            found = self._documents.get_document(None, path)
+            source: Source = found.source if found else "sessions" if path.startswith("sessions/") else "memory"
+            if found is not None:
+                self.desk.forget({chunk.embed_hash for chunk in self._documents.chunks_of(found.id)})
+            chunks += forget(self._database, source, path, now_ms=self._tools.now_ms())
+            self._bus.publish(FileRemoved(at_ms=self._tools.now_ms(), source=source, path=path))
+        back = [
+            path for path in request.remember for source in get_args(Source) if remember(self._database, source, path)
+        ]
+        if back:
+            self.desk.forget(None)
+            self._flights.add(SyncRequested("manual"), self._current)
+        warning = None
+        if request.forget and not purge(self._database):
+            self._purge_at = time.monotonic() + PURGE_SECONDS
+            warning = "a search that is running keeps deleted text in the write-ahead log; it is emptied when it ends"
+        return SyncReport(request.reason, removed=len(request.forget), chunks_removed=chunks, warning=warning)
+
+    def _purge_again(self) -> None:
+        if self._purge_at is None or time.monotonic() < self._purge_at or self.is_busy:
+            return
+        self._purge_at = None if purge(self._database) else time.monotonic() + PURGE_SECONDS
 
     def _tell(self, flight: Flight, progress: Progress) -> None:
         self.progress = progress
@@ -185,14 +220,14 @@ class WriterRole:
         except SyncCancelled:
             cancelled = True
         self._current = None
-        if flight.request.paths is None:
+        if not flight.is_targeted:
             self.scans.update(flight.job.scans)
         self._finish(flight, report_from(flight.job, waiting=self.desk.waiting, cancelled=cancelled))
 
     def _finish(self, flight: Flight, report: SyncReport) -> None:
         self.progress = None
         self._unsettled += report.indexed
-        if flight.request.paths is None and not report.cancelled:
+        if not flight.is_targeted and not report.cancelled:
             self.last_report = report
             with self._database.transaction():
                 write_identity(self._database, self._identity(self.desk.identity))

@@ -19,6 +19,8 @@ _MODULES = {
     "note": "tui.cli.note",
     "flush": "tui.cli.flush",
     "context": "tui.cli.context",
+    "forget": "tui.cli.forget",
+    "mcp": "tui.cli.mcp",
     "config": "tui.cli.config",
     "keys": "tui.cli.keys",
     "trust": "tui.cli.trust",
