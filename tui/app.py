@@ -8,19 +8,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import work
 from textual.app import App, SuspendNotSupported
-from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from core import MemdeckError, Memory, NotAllowed
 from tui.bindings import load_keymap
-from tui.bridge import EventBridge
+from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
 from tui.editor import NoEditor, editor_command, run_editor
@@ -36,13 +34,13 @@ from tui.screens.status import StatusScreen
 from tui.state import DeckState
 from tui.text import shown
 from tui.theme import OWN, next_theme, wanted_theme
-from tui.trace import ByteCount, counting_driver, trace_loop
+from tui.trace import Trace
+from tui.widgets.top_bar import TABS
 
 BATCH_SECONDS = 0.25
 STATUS_SECONDS = 1.0
 BUSY_STATUS_SECONDS = 4.0  # reading the status scans the folders
 TWICE_SECONDS = 2.0
-ORDER = ("search", "sessions", "status", "files")
 
 
 def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
@@ -58,10 +56,6 @@ def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
     finally:
         app.close_memory()
     return app.return_code if app.return_code is not None else 1
-
-
-class EventsWait(Message):
-    """Events wait in the bridge."""
 
 
 class MemdeckApp(App[None], inherit_bindings=False):
@@ -82,10 +76,8 @@ class MemdeckApp(App[None], inherit_bindings=False):
 
     def __init__(self, memory: Memory | None, options: AppOptions) -> None:
         self.options = options
-        self._bytes = ByteCount()
-        trace = options.environ.get("MEMDECK_TRACE")
-        self._trace = Path(trace) if trace else None
-        super().__init__(driver_class=counting_driver(self._bytes) if trace else None)
+        self._trace = Trace.asked_for(options.environ)
+        super().__init__(driver_class=self._trace.driver if self._trace is not None else None)
         self._memory = memory
         self._bridge = EventBridge(lambda: self.post_message(EventsWait()))
         self._unsubscribe: Callable[[], None] | None = None
@@ -93,14 +85,9 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self._status_read = -STATUS_SECONDS
         self._status_waits = False
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
-        settings = None if memory is None else memory.settings.settings
-        self.keymap = load_keymap({} if settings is None else settings.keymap)
-        self.set_keymap(self.keymap.overrides())
-        self.animation_level = "full" if settings is not None and settings.appearance.animations else "none"
         for theme in OWN:
             self.register_theme(theme)
-        named = None if settings is None else settings.appearance.theme
-        self.theme, self._theme_problem = wanted_theme(named, options.environ, self.available_themes)
+        self._settle()
 
     @property
     def memory(self) -> Memory:
@@ -114,19 +101,25 @@ class MemdeckApp(App[None], inherit_bindings=False):
 
     # Starting and ending
 
+    def _settle(self) -> None:
+        """Take keys and looks from the settings of the memory, or the defaults without one."""
+        settings = None if self._memory is None else self._memory.settings.settings
+        self.keymap = load_keymap({} if settings is None else settings.keymap)
+        self.set_keymap(self.keymap.overrides())
+        self.animation_level = "full" if settings is not None and settings.appearance.animations else "none"
+        named = None if settings is None else settings.appearance.theme
+        self.theme, problem = wanted_theme(named, self.options.environ, self.available_themes)
+        self._problems = [*self.keymap.problems, *([problem] if problem else [])]
+
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._ended_by, number)
         if self._trace is not None:
-            self.run_worker(trace_loop(self._trace, self._bytes), group="trace", exit_on_error=False)
+            self.run_worker(self._trace.run(), group="trace", exit_on_error=False)
         self.switch_mode("first_run" if self._memory is None else "search")
-        for notice in (*self.options.notices, *self.keymap.problems, self._theme_problem):
-            if notice:
-                self.say(notice, "warning")
-        if self._memory is not None:
-            self._listen()
+        self._greet(*self.options.notices)
 
     def on_unmount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -138,16 +131,20 @@ class MemdeckApp(App[None], inherit_bindings=False):
     def adopt(self, memory: Memory) -> None:
         """Go on with a memory that was opened on the first-run screen."""
         self._memory = memory
-        self._listen()
+        self._settle()
+        self._greet()
         self.switch_mode("search")
 
     def close_memory(self) -> None:
         if self._memory is not None:
             self._memory.close()
 
-    def _listen(self) -> None:
-        self._unsubscribe = self.memory.events.subscribe(self._bridge)
-        self._begin()
+    def _greet(self, *notices: str) -> None:
+        for notice in (*notices, *self._problems):
+            self.say(notice, "warning")
+        if self._memory is not None:
+            self._unsubscribe = self._memory.events.subscribe(self._bridge)
+            self._begin()
 
     @work(group="begin", exit_on_error=False)
     async def _begin(self) -> None:
@@ -260,8 +257,8 @@ class MemdeckApp(App[None], inherit_bindings=False):
             self.switch_mode(mode)
 
     def action_screen_next(self) -> None:
-        if self.current_mode in ORDER:
-            self.action_show(ORDER[(ORDER.index(self.current_mode) + 1) % len(ORDER)])
+        if self.current_mode in TABS:
+            self.action_show(TABS[(TABS.index(self.current_mode) + 1) % len(TABS)])
 
     def action_palette(self) -> None:
         screen = self.screen

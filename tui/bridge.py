@@ -6,10 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from textual.message import Message
+
 from core import events
 
 KEPT_EVENTS = 2000
 """Beyond this many between two deliveries the oldest are let go and counted."""
+
+
+class EventsWait(Message):
+    """Events wait in the bridge."""
 
 
 class EventBridge:

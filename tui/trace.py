@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from textual.drivers.linux_driver import LinuxDriver
@@ -13,33 +13,39 @@ from textual.drivers.linux_driver import LinuxDriver
 INTERVAL_SECONDS = 0.1
 
 
-@dataclass(slots=True)
-class ByteCount:
-    """How many bytes went to the terminal."""
+class Trace:
+    """Counts what `driver` writes; appends lines {t: epoch seconds, lag_ms, bytes: since the last line} to a file."""
 
-    total: int = 0
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.bytes_written = 0
 
+    @classmethod
+    def asked_for(cls, environ: Mapping[str, str]) -> Trace | None:
+        file = environ.get("MEMDECK_TRACE")
+        return cls(Path(file)) if file else None
 
-def counting_driver(count: ByteCount) -> type[LinuxDriver]:
-    """Textual's terminal driver, which also counts what it writes."""
+    @property
+    def driver(self) -> type[LinuxDriver]:
+        """Textual's terminal driver, counted."""
+        trace = self
 
-    class CountingDriver(LinuxDriver):
-        def write(self, data: str) -> None:
-            count.total += len(data.encode("utf-8", "replace"))
-            super().write(data)
+        class CountingDriver(LinuxDriver):
+            def write(self, data: str) -> None:
+                trace.bytes_written += len(data.encode("utf-8", "replace"))
+                super().write(data)
 
-    return CountingDriver
+        return CountingDriver
 
-
-async def trace_loop(file: Path, count: ByteCount) -> None:
-    """Write lines {t: epoch seconds, lag_ms, bytes: since the last line} until cancelled."""
-    with file.open("a", encoding="utf-8", buffering=1) as out:
-        before = count.total
-        while True:
-            began = time.monotonic()
-            await asyncio.sleep(INTERVAL_SECONDS)
-            lag = max(0.0, time.monotonic() - began - INTERVAL_SECONDS)
-            now, before_now = count.total, before
-            before = now
-            line = {"t": round(time.time(), 3), "lag_ms": round(lag * 1000, 2), "bytes": now - before_now}
-            out.write(json.dumps(line) + "\n")
+    async def run(self) -> None:
+        """Write lines until cancelled. Raises OSError when the file cannot be written."""
+        with self._file.open("a", encoding="utf-8", buffering=1) as out:
+            before = self.bytes_written
+            while True:
+                began = time.monotonic()
+                await asyncio.sleep(INTERVAL_SECONDS)
+                lag = max(0.0, time.monotonic() - began - INTERVAL_SECONDS)
+                now = self.bytes_written
+                line = {"t": round(time.time(), 3), "lag_ms": round(lag * 1000, 2), "bytes": now - before}
+                out.write(json.dumps(line) + "\n")
+                before = now
