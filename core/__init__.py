@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from core.errors import WorkspaceError as WorkspaceError
     from core.logbook import start_log as start_log
     from core.memory import Memory as Memory
-    from core.memory import close_all as close_all
-    from core.memory import open_memory as open_memory
+    from core.opening import close_all as close_all
+    from core.opening import open_memory as open_memory
     from core.settings.layers import load_settings as load_settings
     from core.settings.loaded import LoadedSettings as LoadedSettings
     from core.settings.loaded import field_docs as field_docs
@@ -83,12 +83,12 @@ _PLACES = {
     "Undecodable": "core.errors",
     "WorkspaceError": "core.errors",
     "Written": "core.capture",
-    "close_all": "core.memory",
+    "close_all": "core.opening",
     "distrust_workspace_file": "core.settings.trust",
     "field_docs": "core.settings.loaded",
     "get_json": "core.agent_tools",
     "load_settings": "core.settings.layers",
-    "open_memory": "core.memory",
+    "open_memory": "core.opening",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
     "start_log": "core.logbook",

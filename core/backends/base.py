@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from core.sync.messages import ProgressListener
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
+
+if TYPE_CHECKING:
+    from core.sync.messages import ProgressListener
 
 PartialListener = Callable[[SearchResult], None]
 

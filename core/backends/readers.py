@@ -12,10 +12,10 @@ from pathlib import Path
 from core.embedding.base import Embedder
 from core.errors import SearchCancelled
 from core.search.pipeline import Searcher
+from core.search.semantic import Matrix
 from core.settings.model import Settings
 from core.store.database import Database
 from core.store.document_reader import DocumentReader
-from core.store.matrix import VectorMatrix
 
 CANCEL_POLL_SECONDS = 0.02
 
@@ -48,7 +48,11 @@ class ReaderPool:
     def __init__(self, store: Path, settings: Settings, *, keep_matrix: bool, size: int = 2) -> None:
         self._store = store
         self._settings = settings
-        self._matrix = VectorMatrix(limit_mb=settings.query.matrix_mb) if keep_matrix else None
+        self._matrix: Matrix | None = None
+        if keep_matrix:
+            from core.store.matrix import VectorMatrix
+
+            self._matrix = VectorMatrix(limit_mb=settings.query.matrix_mb)
         self._slots: queue.LifoQueue[Reader | None] = queue.LifoQueue()
         for _ in range(size):
             self._slots.put(None)
