@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from core.errors import Undecodable as Undecodable
     from core.errors import WorkspaceError as WorkspaceError
     from core.logbook import start_log as start_log
+    from core.mcp_server import serve_mcp as serve_mcp
     from core.memory import Memory as Memory
     from core.opening import close_all as close_all
     from core.opening import open_memory as open_memory
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from core.status import status_json as status_json
     from core.text.lines import LineSource as LineSource
     from core.text.visible import visible as visible
+    from core.tool_guide import guide as guide
     from core.types import Citation as Citation
     from core.types import Finding as Finding
     from core.types import GetResult as GetResult
@@ -87,10 +89,12 @@ _PLACES = {
     "distrust_workspace_file": "core.settings.trust",
     "field_docs": "core.settings.loaded",
     "get_json": "core.agent_tools",
+    "guide": "core.tool_guide",
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
+    "serve_mcp": "core.mcp_server",
     "start_log": "core.logbook",
     "status_json": "core.status",
     "trust_workspace_file": "core.settings.trust",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from core.errors import MemdeckError
@@ -10,6 +11,9 @@ from core.types import GetResult, Hit, SearchMode, SearchRequest, SearchResult
 
 Json = dict[str, Any]
 """A JSON object."""
+
+INJECTED_CHARS = 12_000
+"""Characters of all snippets of an answer to an agent."""
 
 
 def memory_search(
@@ -21,14 +25,37 @@ def memory_search(
     session_key: str | None = None,
     mode: SearchMode = "hybrid",
     explain: bool = False,
+    cancel: threading.Event | None = None,
 ) -> Json:
-    """Search and answer in the shape of SPEC §10; a failure has the same keys, `disabled` and what to do."""
+    """Search and answer in the shape of SPEC §10; a failure has the same keys, `disabled` and what to do.
+
+    The snippets of an answer are bounded in all: by `qmd.limits.max_injected_chars` where qmd answers, else by
+    INJECTED_CHARS.
+    """
     request = SearchRequest(query, mode=mode, max_results=max_results, min_score=min_score, session_key=session_key)
     try:
-        result = memory.search(request)
+        result = memory.search(request, cancel=cancel)
     except MemdeckError as error:
         return unavailable(memory, error)
-    return search_json(memory, result, session_key=session_key, explain=explain)
+    answer = search_json(memory, result, session_key=session_key, explain=explain)
+    most = memory.settings.settings.qmd.limits.max_injected_chars if result.provider == "qmd" else INJECTED_CHARS
+    return bounded(answer, most)
+
+
+def bounded(answer: Json, most: int) -> Json:
+    """The answer with its snippets cut to `most` characters in all, which its warning says; places stay whole."""
+    left, cut, results = most, False, []
+    for hit in answer["results"]:
+        text = hit["snippet"]
+        if len(text) > left:
+            text, cut = (f"{text[: left - 1]}…" if left > 1 else ""), True
+        left -= len(text)
+        results.append({**hit, "snippet": text})
+    if not cut:
+        return answer
+    said = f"snippets are cut to {most} characters in all; read the lines with memory_get"
+    warning = "; ".join(part for part in (answer.get("warning"), said) if part)
+    return {**answer, "results": results, "warning": warning}
 
 
 def search_json(memory: Memory, result: SearchResult, *, session_key: str | None = None, explain: bool = False) -> Json:
@@ -44,8 +71,11 @@ def search_json(memory: Memory, result: SearchResult, *, session_key: str | None
     }
     if result.fallback is not None:
         answer["fallback"] = dict(result.fallback)
-    if result.warning is not None:
-        answer["warning"] = result.warning
+    warnings = [result.warning] if result.warning is not None else []
+    if result.catching_up:
+        warnings.append("the index is catching up with the files: a little later the same search may find more")
+    if warnings:
+        answer["warning"] = "; ".join(warnings)
     return answer
 
 

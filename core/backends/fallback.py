@@ -163,7 +163,9 @@ class FallbackBackend:
             log.info("%s answers again", self.primary.name)
 
     def _marked(self, result: SearchResult, reason: str) -> SearchResult:
-        return replace(result, fallback={"from": self.primary.name, "reason": reason})
+        said = f"the {self.secondary.name} index answers instead of {self.primary.name}: {reason}"
+        warning = "; ".join(part for part in (said, result.warning) if part)
+        return replace(result, fallback={"from": self.primary.name, "reason": reason}, warning=warning)
 
     def start(self) -> None:
         """Let the primary keep itself in step in the background."""

@@ -74,7 +74,7 @@ class QmdSessions(Group):
     enabled: Flag = False
     """Export transcripts, masked, as Markdown for qmd."""
     export_dir: Text | None = None
-    """Where they are written; without it a folder in the user's data folder."""
+    """Where they are written; without it a folder beside the index. A relative path begins in the home folder."""
     retention_days: Positive | None = None
     """Days after which an export is removed; without it never."""
 
@@ -92,11 +92,11 @@ class QmdScope(Group):
 
 class QmdMcporter(Group):
     enabled: Flag = False
-    """Ask qmd through the `mcporter` daemon."""
+    """OpenClaw's switch to ask qmd through the `mcporter` daemon; has no effect here, qmd is run directly."""
     server_name: Text = "qmd"
-    """Name of the server in mcporter's configuration."""
+    """Name of the server in mcporter's configuration; has no effect here."""
     start_daemon: Flag = True
-    """Start the daemon when it is not running."""
+    """Start the daemon when it is not running; has no effect here."""
 
 
 class Qmd(Group):
