@@ -176,10 +176,16 @@ def test_values_out_of_range_are_refused(indexed: Deck, options: list[str]) -> N
     assert indexed("search", "x", *options).code == 2
 
 
-def test_before_the_first_index_the_search_says_so(deck: Deck) -> None:
+def test_the_first_search_of_all_indexes_the_words_and_says_so(deck: Deck) -> None:
     ended = deck("search", "lease")
-    assert ended.code == 1
-    assert "nothing is indexed yet" in ended.err
+    assert (ended.code, "words are indexed now" in ended.err) == (0, True)
+
+
+def test_a_search_tells_of_files_that_changed_since(deck: Deck, workspace: Path) -> None:
+    deck("index", "--no-vectors")
+    (workspace / "memory/later.md").write_text("a newer note\n")
+    ended = deck("search", "lease")
+    assert (ended.code, "1 file changed since" in ended.err) == (0, True)
 
 
 def test_sync_brings_the_index_in_step_first(deck: Deck) -> None:
@@ -366,7 +372,7 @@ def test_options_may_stand_before_or_after_the_command(indexed: Deck, tmp_path: 
 
 
 def test_agents_have_indexes_of_their_own(indexed: Deck) -> None:
-    assert indexed("search", "lease", "--agent", "scout").code == 1
+    assert "first search here" in indexed("search", "lease", "--agent", "scout").err
 
 
 @pytest.mark.parametrize("agent", ["../x", "a/b", ".."])

@@ -97,12 +97,28 @@ def command(
     with refusals_as_json(as_json, request), opened(scope) as memory:
         if sync_first:
             memory.sync("manual", vectors=mode != "keyword")
+        elif not memory.store_path.exists():
+            output.note("first search here: the words are indexed now; memdeck index adds the meaning")
+            memory.sync("search", vectors=False)
         if batch is not None:
             return _answer_batch(memory, request, batch)
         result = memory.search(request)
+        if not sync_first:
+            result = _told_of_changes(memory, result)
         if as_json:
             return _print_json(memory, result, session_key)
         return _print_text(memory, result, explain=explain)
+
+
+def _told_of_changes(memory: Memory, result: SearchResult) -> SearchResult:
+    """The result with a warning when files have changed since they were indexed; a search never waits for a sync."""
+    changed = memory.changed_files()
+    if not changed:
+        return result
+    warning = (
+        f"{output.count(changed, 'file')} changed since the index was made; memdeck index or --sync brings it in step"
+    )
+    return replace(result, warning="; ".join(part for part in (result.warning, warning) if part), catching_up=True)
 
 
 @contextmanager
