@@ -1,22 +1,12 @@
-"""What happened, as dataclasses in the past tense, and the bus that carries them to whoever subscribed."""
+"""What happened, as dataclasses in the past tense; the bus carries them to whoever subscribed."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from core.bus import Event as Event
+from core.bus import EventBus as EventBus
 from core.types import Progress, Source, SyncReason, SyncReport
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """Base of all events; `at_ms` is epoch milliseconds."""
-
-    at_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,35 +138,3 @@ class WorkerFailed(Event):
 
     error: str
     fatal: bool = False
-
-
-Listener = Callable[[Event], None]
-
-
-@dataclass(slots=True)
-class EventBus:
-    """Hands each event to every listener, on the publisher's thread and in order; a listener's error is only logged.
-
-    Listeners must not block: they hand the event on (`post_message`, a queue) and return.
-    """
-
-    _listeners: list[Listener] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; the returned function takes it away again."""
-        with self._lock:
-            self._listeners = [*self._listeners, listener]
-
-        def unsubscribe() -> None:
-            with self._lock:
-                self._listeners = [kept for kept in self._listeners if kept is not listener]
-
-        return unsubscribe
-
-    def publish(self, event: Event) -> None:
-        for listener in self._listeners:
-            try:
-                listener(event)
-            except Exception:
-                log.exception("a listener failed on %s", type(event).__name__)

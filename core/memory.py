@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.backends.builtin import BuiltinBackend
+from core.bus import EventBus
 from core.embedding.select import select_embedder
 from core.errors import NotAllowed, StoreMissing, Undecodable
-from core.events import EventBus
 from core.settings import LoadedSettings
 from core.types import (
     Finding,

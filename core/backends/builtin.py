@@ -25,7 +25,7 @@ from core.sync.provider_memory import failover_of, has_vectors
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
 
 if TYPE_CHECKING:
-    from core.events import EventBus
+    from core.bus import EventBus
     from core.sync.intake import Intake
     from core.sync.messages import ProgressListener, SyncRequested, Ticket
     from core.sync.worker import IndexWorker

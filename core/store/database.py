@@ -18,7 +18,7 @@ import apsw
 
 from core.errors import StoreCorrupt, StoreError, StoreMissing, StoreReadOnly
 from core.store.failures import raise_ours, translated
-from core.store.place import is_foreign, is_network_file_system, move_aside, private_copy
+from core.store.place import is_foreign, is_network_file_system, move_aside, private_copy, vector_library
 from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES
 
 Value = None | int | float | str | bytes
@@ -188,9 +188,7 @@ class Database:
     def _load_vectors(self, extension_path: str | None) -> None:
         try:
             if extension_path is None:
-                import sqlite_vec
-
-                extension_path = sqlite_vec.loadable_path()
+                extension_path = vector_library()
             self.connection.enable_load_extension(True)
             try:
                 self.connection.load_extension(extension_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -72,3 +73,11 @@ def private_copy(path: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return copy
+
+
+def vector_library() -> str:
+    """The library in the package sqlite_vec, which is not imported: numpy would come with it. Raises ImportError."""
+    found = importlib.util.find_spec("sqlite_vec")
+    if found is None or found.origin is None:
+        raise ImportError("sqlite_vec is not installed")
+    return str(Path(found.origin).with_name("vec0"))
