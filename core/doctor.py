@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from core.backends.builtin import BuiltinBackend
+from core.backends.changes import changed_files
 from core.errors import MemdeckError, StoreError, StoreMissing
 from core.settings import LoadedSettings
-from core.status import changed_files, in_force, probe
+from core.status import in_force, probe
 from core.store.check import check, repair
 from core.store.database import Database
 from core.store.file_errors import FileErrors
@@ -144,7 +145,7 @@ def _provider(backend: BuiltinBackend) -> Iterator[Finding]:
 
 
 def _freshness(backend: BuiltinBackend, intakes: Sequence[Intake]) -> Iterator[Finding]:
-    changed = changed_files(backend, intakes)
+    changed = changed_files(backend.readers, intakes)
     yield Finding(
         "freshness",
         changed == 0,

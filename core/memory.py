@@ -229,9 +229,9 @@ class Memory:
 
     def changed_files(self) -> int:
         """How many files differ from the index by their stat keys: new, changed or gone. Reads no file."""
-        from core.status import changed_files
+        from core.backends.changes import changed_files
 
-        return changed_files(self.backend, self._intakes())
+        return changed_files(self.backend.readers, self._intakes())
 
     # -- writing
 

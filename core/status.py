@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from core.backends.builtin import BuiltinBackend
+from core.backends.changes import changed_in
 from core.backends.readers import Reader
 from core.embedding.fallback import Failover
 from core.errors import EmbeddingError, StoreError, StoreMissing
@@ -18,13 +19,11 @@ from core.store.database import Database
 from core.store.embedding_cache import CacheUse, EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue, RefusedChunk
 from core.store.file_errors import FileErrors
-from core.store.forgetting import forgotten
 from core.store.identity import Identities, compare, read_identity
 from core.store.vectors import Vectors
 from core.store.writer_lock import WriterLock
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
-from core.sync.plan import paused_words, plan_sync, without_forgotten
 from core.sync.provider_memory import Trouble, has_vectors, provider_texts, recall_trouble
 from core.sync.watching import WatchState
 from core.types import FileFailure, HealthState, Scan, SkippedPath, Source, SourceCount, Status
@@ -102,16 +101,6 @@ def collect(
         ignored=_ignored(scans.values()),
     )
     return _judged(status, facts, backend)
-
-
-def changed_files(backend: BuiltinBackend, intakes: Sequence[Intake]) -> int:
-    """Files that differ from the index by their stat keys: new, changed or gone."""
-    scans = {intake.source: intake.scan() for intake in intakes}
-    try:
-        with backend.readers.lease() as reader:
-            return _changed(reader, intakes, scans)
-    except StoreMissing:
-        return sum(len(scan.files) for scan in scans.values())
 
 
 def in_force(backend: BuiltinBackend) -> Failover:
@@ -233,7 +222,7 @@ def _read_index(
     try:
         with backend.readers.lease() as reader, reader.database.snapshot():
             _fill(facts, reader, backend, settings, intakes)
-            facts.changed = _changed(reader, intakes, scans, facts.paused)
+            facts.changed = changed_in(reader, intakes, scans, facts.paused)
     except StoreMissing:
         facts.changed = sum(len(scan.files) for scan in scans.values())
     except StoreError as error:
@@ -309,25 +298,6 @@ def _provider_state(facts: _Facts, backend: BuiltinBackend) -> Json:
         **_if("providerUnavailableReason", reason),
         **_if("providerRemedy", remedy or None),
     }
-
-
-def _changed(
-    reader: Reader, intakes: Sequence[Intake], scans: Mapping[Source, Scan], paused: list[str] | None = None
-) -> int:
-    skipped = {skip.path for skip in FileErrors(reader.database).skips()}
-    changed = 0
-    for intake in intakes:
-        scan = without_forgotten(scans[intake.source], forgotten(reader.database))
-        plan = plan_sync(
-            scan,
-            reader.documents.stat_keys(intake.source),
-            builds={intake.source: intake.build},
-        )
-        words = paused_words(plan, scans[intake.source])
-        if paused is not None and words is not None:
-            paused.append(words)
-        changed += sum(file.path not in skipped for file in plan.changed) + len(plan.gone)
-    return changed
 
 
 def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:

@@ -11,12 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from core.errors import MemdeckError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import tiktoken
 
 TOKENIZER = "cl100k_base"
@@ -66,7 +65,7 @@ class TokenCounter:
         self._ranks = ranks
         self._lock = threading.Lock()
         self._encoding: tiktoken.Encoding | None = None
-        self._lengths: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._lengths: npt.NDArray[np.int64]
 
     def count(self, text: str) -> int:
         """Tokens of `text`. Beyond 500,000 characters without a line or word end: the sum over windows of that size."""
@@ -147,11 +146,15 @@ class TokenCounter:
 
     def _ends(self, text: str) -> npt.NDArray[np.int64]:
         """Where each token ends, in UTF-8 bytes."""
+        import numpy as np
+
         tokens = np.array(self._encode(text), dtype=np.int32)
         ends: npt.NDArray[np.int64] = np.cumsum(self._lengths[tokens])
         return ends
 
     def _counts_between(self, text: str, marks: Sequence[int]) -> list[int]:
+        import numpy as np
+
         window = text[marks[0] : marks[-1]]
         if len(window) > _WINDOW:
             return [self.count(window)]
@@ -173,7 +176,8 @@ class TokenCounter:
         with self._lock:
             if self._encoding is None:
                 ranks = _read_ranks(self._ranks)
-                # The import takes time that a search does not have to pay.
+                # These imports take time that a search does not have to pay.
+                import numpy as np
                 import tiktoken
 
                 self._lengths = np.fromiter(map(len, ranks), dtype=np.int64, count=len(ranks))
