@@ -74,13 +74,25 @@ def test_a_running_search_imports_neither_textual_nor_rich_nor_a_model(tmp_path:
     run = "from tui.cli.root import run"
     modules_after(f"{run}\nrun({['index', '--no-vectors', *arguments]!r})")
     loaded = modules_after(f"{run}\nassert run({['search', '--mode', 'keyword', 'needle', *arguments]!r}) == 0")
-    assert not loaded & {*HEAVY, "rich", "httpx", "tomlkit"}
+    assert not loaded & {*HEAVY, "rich", "httpx", "tomlkit", "numpy", "tokenizers", "sqlite_vec"}
+    assert not loaded & {"core.sync.worker", "core.status", "core.doctor", "core.events", "core.embedding.providers"}
 
 
 def test_the_public_face_of_core_is_sorted_and_there() -> None:
     names = core.__all__
     assert list(names) == sorted(names, key=lambda name: (not name[0].isupper(), name))
     assert all(hasattr(core, name) for name in names)
+
+
+def test_settings_alone_load_neither_memory_nor_search() -> None:
+    loaded = modules_after("from core import load_settings")
+    assert "core.settings.model" in loaded
+    assert not {name for name in loaded if name.startswith(("core.memory", "core.search", "core.store", "core.sync"))}
+
+
+def test_the_public_face_of_core_knows_no_other_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = core.nothing
 
 
 def test_every_module_says_what_it_is_for_and_stays_short() -> None:

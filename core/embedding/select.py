@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.embedding.base import Embedder, text_goes_to
-from core.embedding.fastembed_model import FastembedEmbedder
 from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
 from core.errors import EmbeddingError
@@ -152,6 +151,8 @@ def _local(settings: Settings, surroundings: Surroundings) -> Made:
     if "/" not in name:
         reason = f"{name} is not a local model; {DEFAULT_MODEL} is used"
         return Made(installed, reason, "unset model, or name a fastembed model like BAAI/bge-small-en-v1.5")
+    from core.embedding.fastembed_model import FastembedEmbedder  # searches with the installed model need none of it
+
     models_dir = Path(_expanded(local.model_cache_dir, surroundings.environ)) if local.model_cache_dir else None
     embedder = FastembedEmbedder(
         name,
