@@ -1,0 +1,98 @@
+"""A range of a session as text of bounded size, from its messages or from the chunks of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from core.sources.transcripts.render import LABELS
+from core.types import Chunk, GetResult
+
+MOST_LINES = 120
+MOST_CHARACTERS = 12_000
+_LABELED = tuple(f"{label}: " for label in LABELS.values())
+
+
+def refused(path: str, from_line: int | None, lines: int | None) -> GetResult | None:
+    """The answer to a range that cannot be; None for one that can."""
+    for name, value in (("from", from_line), ("lines", lines)):
+        if value is not None and value < 1:
+            return GetResult(path, "not_allowed", error=f"{name} counts from 1; got {value}")
+    return None
+
+
+def render_stored(
+    path: str,
+    chunks: Iterable[Chunk],
+    from_line: int | None = None,
+    lines: int | None = None,
+    *,
+    max_characters: int = MOST_CHARACTERS,
+) -> GetResult:
+    """What was said on some physical lines, from the chunks of the index: for sessions whose transcript is gone."""
+    if (refusal := refused(path, from_line, lines)) is not None:
+        return refusal
+    first = from_line or 1
+    last = first + (lines or MOST_LINES) - 1
+    stored = list(chunks)
+    count = max((chunk.end_line for chunk in stored), default=0)
+    near = [chunk for chunk in stored if chunk.end_line >= first and chunk.start_line <= last]
+    rendered = [(line, text) for line, text in _unlapped(near) if first <= line <= last]
+    return bounded(path, rendered, first, min(last, count), count, max_characters)
+
+
+def bounded(
+    path: str, rendered: Sequence[tuple[int, str]], first: int, last: int, count: int, max_characters: int
+) -> GetResult:
+    """Rendered lines as a result of bounded size; `first` to `last` are the physical lines they come from."""
+    kept: list[str] = []
+    room = max_characters
+    cut = False
+    for number, (line, text) in enumerate(rendered):
+        if len(text) > room:
+            cut = True
+            if number and rendered[0][0] != line:
+                # The message goes whole into the next answer.
+                while kept and rendered[len(kept) - 1][0] == line:
+                    kept.pop()
+                last = line - 1
+            else:
+                if not kept:
+                    kept.append(text[:max_characters])
+                last = line
+            break
+        kept.append(text)
+        room -= len(text) + 1
+    following = last + 1 if last < count else None
+    if not kept:
+        return GetResult(path, "empty", from_line=first, next_from=following, truncated=following is not None)
+    return GetResult(
+        path,
+        "ok",
+        from_line=first,
+        lines=last - first + 1,
+        text="\n".join(kept),
+        truncated=cut or following is not None,
+        next_from=following,
+    )
+
+
+def _unlapped(chunks: Sequence[Chunk]) -> Iterator[tuple[int, str]]:
+    """The lines of chunks in order, each once though neighbours share some; pieces of a line are put together."""
+    known: list[tuple[int, str]] = []
+    previous: Chunk | None = None
+    for chunk in chunks:
+        texts = chunk.text.split("\n")
+        numbers = chunk.line_map if len(chunk.line_map) == len(texts) else [chunk.start_line] * len(texts)
+        lines = list(zip(numbers, texts, strict=True))
+        is_piece = len(lines) == 1 and not lines[0][1].startswith(_LABELED)
+        if is_piece and previous is not None and known and known[-1][0] == lines[0][0]:
+            known[-1] = (known[-1][0], known[-1][1] + lines[0][1])
+        else:
+            shared = 0
+            for size in range(min(len(lines), len(known)), 0, -1):
+                if known[-size:] == lines[:size]:
+                    shared = size
+                    break
+            known.extend(lines[shared:])
+        previous = chunk
+    yield from known

@@ -1,0 +1,231 @@
+"""How far a transcript is read: kept in the index with its document, so that only what was added is read next time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import StoreError
+from core.sources.transcripts.model import Checkpoint, Record
+from core.sources.transcripts.parser import facts_from_json, facts_to_json
+from core.sources.transcripts.reading import Anchor, ResumePoint
+from core.store.database import Database
+from core.store.document_reader import DocumentReader
+from core.types import Chunk, StatKey
+
+GROWTH = "growth"
+"""The key in a document's details."""
+SOURCE_GONE = "source_gone"
+"""The key in a document's details that marks text whose transcript is gone."""
+_FORM = 1
+
+TimedLine = tuple[str, int, int | None]
+"""A rendered line, its physical line and when it was said (epoch ms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What lets reading, rendering and chunking of a transcript go on.
+
+    `point` is where the records before are read for good, `chain` the hash of the lines rendered from them. The first
+    `kept` chunks cannot change any more; `carried` are the lines with which the next one begins. `origins` names what
+    the session repeats.
+    """
+
+    point: ResumePoint
+    chain: str
+    kept: int
+    carried: tuple[TimedLine, ...]
+    origins: str = ""
+
+    def to_json(self) -> Record:
+        checkpoint, anchor = self.point.checkpoint, self.point.anchor
+        return {
+            "form": _FORM,
+            "offset": checkpoint.offset,
+            "line": checkpoint.line,
+            "facts": facts_to_json(checkpoint.facts),
+            "state": checkpoint.state,
+            "anchor": [anchor.inode, anchor.head, anchor.tail] if anchor is not None else None,
+            "chain": self.chain,
+            "kept": self.kept,
+            "carried": self.carried,
+            "origins": self.origins,
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Growth | None:
+        """What `to_json` gave; None for anything else, so that the transcript is read anew."""
+        if not isinstance(value, dict) or value.get("form") != _FORM:
+            return None
+        try:
+            anchor = None
+            if value["anchor"] is not None:
+                inode, head, tail = value["anchor"]
+                anchor = Anchor(int(inode), str(head), str(tail))
+            checkpoint = Checkpoint(
+                int(value["offset"]), int(value["line"]), facts_from_json(value["facts"]), dict(value["state"]), 0
+            )
+            carried = tuple(
+                (str(text), int(line), None if time is None else int(time)) for text, line, time in value["carried"]
+            )
+            return cls(
+                ResumePoint(checkpoint, anchor), str(value["chain"]), int(value["kept"]), carried, str(value["origins"])
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the index holds of a transcript: how its rows were built, its details, its chunks with their hashes."""
+
+    build: str
+    growth: Growth | None
+    chunks: tuple[tuple[Chunk, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSize:
+    """A transcript as it was indexed: its document's path and the stat key of then."""
+
+    path: str
+    stat: StatKey
+
+
+class StoredSessions:
+    """Reads what the index knows of transcripts, on a connection of its own for each thread.
+
+    An index that is absent or cannot be read knows nothing: transcripts are then read from the start.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._local = threading.local()
+
+    def recall(self, path: str) -> Remembered | None:
+        """What reading the session of a document path can go on from."""
+        database = self._open()
+        if database is None:
+            return None
+        try:
+            with database.snapshot():
+                reader = DocumentReader(database)
+                document = reader.get_document("sessions", path)
+                if document is None:
+                    return None
+                growth = Growth.from_json(details_of(document.details).get(GROWTH))
+                if growth is None:
+                    return Remembered(document.build, None, ())
+                stored = reader.chunks_of(document.id)
+        except StoreError:
+            self._drop()
+            return None
+        return Remembered(document.build, growth, tuple((one.chunk, one.embed_hash) for one in stored))
+
+    def documents_below(self, place: str) -> list[str] | None:
+        """Paths of the documents whose transcript lies at `place` or below it; None when the index cannot be read."""
+        folder = f"{place.rstrip('/')}/"
+        rows = self._rows(
+            "SELECT path FROM files WHERE source = 'sessions' AND (absolute = ? OR substr(absolute, 1, ?) = ?)",
+            (place, len(folder), folder),
+        )
+        return None if rows is None else [str(row[0]) for row in rows]
+
+    def known_sizes(self, absolute: str) -> list[KnownSize]:
+        """The documents of one file or store, as they were indexed."""
+        rows = self._rows(
+            "SELECT path, size, mtime_ns, ctime_ns, inode, device FROM files "
+            "WHERE source = 'sessions' AND absolute = ?",
+            (absolute,),
+        )
+        return [KnownSize(str(row[0]), StatKey(*row[1:])) for row in rows or ()]  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Close this thread's connection; those of others go with their threads."""
+        self._drop()
+
+    def _rows(self, sql: str, values: Sequence[object]) -> list[tuple[object, ...]] | None:
+        database = self._open()
+        if database is None:
+            return None
+        try:
+            return list(database.rows(sql, values))
+        except StoreError:
+            self._drop()
+            return None
+
+    def _open(self) -> Database | None:
+        database: Database | None = getattr(self._local, "database", None)
+        if database is not None and database.is_replaced:
+            self._drop()
+            database = None
+        if database is None:
+            try:
+                database = Database.open(self._store, read_only=True, vector_extension=False)
+            except StoreError:
+                return None
+            self._local.database = database
+        return database
+
+    def _drop(self) -> None:
+        database: Database | None = getattr(self._local, "database", None)
+        self._local.database = None
+        if database is not None:
+            database.close()
+
+
+def details_of(text: str | None) -> Record:
+    """A document's details; an empty table when there are none."""
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def marked_gone(details: str | None) -> str:
+    """The details of a document whose transcript is gone while its text is kept."""
+    kept = details_of(details)
+    kept.pop(GROWTH, None)
+    return json.dumps({**kept, SOURCE_GONE: True}, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_gone(details: str | None) -> bool:
+    """Whether a document is kept although its transcript is gone."""
+    return details_of(details).get(SOURCE_GONE) is True
+
+
+def settled_chunks(chunks: Sequence[Chunk], lines: Sequence[str], settled: int) -> tuple[int, int]:
+    """How many of the chunks cannot change when lines follow, and with which line (0-based) the next one begins.
+
+    `chunks` were cut from `lines` without a line map, so that their lines count from 1; the first `settled` lines are
+    final. A chunk is final when the next one begins with a final line; pieces of a long line are final with it.
+    """
+    last = None
+    for number, chunk in enumerate(chunks):
+        is_piece = _is_piece(chunk, lines)
+        fresh = chunk.start_line - 1 if is_piece or number == 0 else chunks[number - 1].end_line
+        if fresh >= settled:
+            break
+        last = (number, is_piece)
+    if last is None:
+        return 0, settled
+    number, is_piece = last
+    if is_piece:
+        return number + 1, settled
+    return number, chunks[number].start_line - 1
+
+
+def _is_piece(chunk: Chunk, lines: Sequence[str]) -> bool:
+    return chunk.start_line == chunk.end_line and len(chunk.text) < len(lines[chunk.start_line - 1])
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Lines as the text of a document."""
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,102 @@
+"""Counts the tokens of rendered transcripts: words come again and again, so each is encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.text.tokens import LONGEST_TOKEN, TokenCounter
+
+_LONGEST_WORD = 32
+_MOST_WORDS = 200_000
+
+
+class SessionCounter:
+    """A counter for lines whose white space is single blanks; gives what the counter behind it gives.
+
+    A token of cl100k_base never reaches beyond a single blank before it, so a line costs what its words cost, each with
+    the blank before it. May be shared by threads.
+    """
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._words = _Words(counter)
+
+    def count(self, text: str) -> int:
+        """Tokens of one line without its end, or of any other text."""
+        if "\n" in text or "  " in text:
+            return self._counter.count(text)
+        return self._cost(text)
+
+    def line_counts(self, text: str, starts: Sequence[int], limit: int) -> list[int]:
+        """Tokens from each start to the next (the last: to the end); anything above `limit` beyond it."""
+        most = limit * LONGEST_TOKEN
+        counts = []
+        ends = [*starts[1:], len(text)]
+        for start, end in zip(starts, ends, strict=True):
+            counts.append(limit + 1 if end - start > most else self._line(text[start:end]))
+        return counts
+
+    def split(self, text: str, budget: int) -> list[str]:
+        """Pieces of at most `budget` tokens whose sum is `text`, cut where words end, of about the same size."""
+        if "\n" in text or "  " in text:
+            return self._counter.split(text, budget)
+        words = text.split(" ")
+        costs = [self._words.bare(words[0]), *map(self._words.__getitem__, words[1:])]
+        if max(costs) * 4 > budget:
+            return self._counter.split(text, budget)
+        room = budget - 2  # a blank at the end, and a first word that costs more without its blank
+        aim = sum(costs) / -(-sum(costs) // room)
+        pieces = []
+        start = 0
+        held = costs[0]
+        for number in range(1, len(words)):
+            if held + costs[number] > room or held >= aim:
+                pieces.append(" ".join(words[start:number]) + " ")
+                start = number
+                held = 0
+            held += costs[number]
+        pieces.append(" ".join(words[start:]))
+        if any(self._cost(piece) > budget for piece in pieces):
+            return self._counter.split(text, budget)
+        return pieces
+
+    def _cost(self, piece: str) -> int:
+        """At least the tokens of a piece that may end with a blank."""
+        words = piece.split(" ")
+        return self._words.bare(words[0]) + sum(map(self._words.__getitem__, words[1:]))
+
+    def _line(self, line: str) -> int:
+        """Tokens of a line with its end."""
+        if "  " in line:
+            return self._counter.count(line)
+        words = line.split(" ")
+        if len(words) < 2:
+            return self._counter.count(line)
+        # The last word has the line end, with which it may share a token.
+        return self._words.bare(words[0]) + sum(map(self._words.__getitem__, words[1:]))
+
+
+class _Words(dict[str, int]):
+    """Tokens of words with a blank before them; forgets all when there are too many."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__()
+        self._counter = counter
+        self._bare: dict[str, int] = {}
+
+    def __missing__(self, word: str) -> int:
+        cost = self._counter.count(f" {word}")
+        if len(word) <= _LONGEST_WORD:
+            if len(self) >= _MOST_WORDS:
+                self.clear()
+            self[word] = cost
+        return cost
+
+    def bare(self, word: str) -> int:
+        """Tokens of a word at the start of a line; there are few."""
+        cost = self._bare.get(word)
+        if cost is None:
+            cost = self._counter.count(word)
+            if len(self._bare) < 1000 and len(word) <= _LONGEST_WORD:
+                self._bare[word] = cost
+        return cost

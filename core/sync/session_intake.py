@@ -1,0 +1,272 @@
+"""The intake of transcripts: sessions found, read from where the last sync ended, rendered, masked, cut into chunks."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core.chunking import chunk_document, embedding_hash, embedding_text
+from core.settings.model import Settings
+from core.sources.redaction import Redactor
+from core.sources.transcripts.finder import Finder, among, scan_of
+from core.sources.transcripts.found import Found
+from core.sources.transcripts.model import TITLE_CHARACTERS, Record, Session
+from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
+from core.sources.transcripts.render import Rendered, render, wanted_roles
+from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, joined, settled_chunks
+from core.sync.intake import Prepared, build_key
+from core.sync.session_counter import SessionCounter
+from core.sync.session_watch import session_watch_roots
+from core.sync.watching import WatchRoot
+from core.text.tokens import TokenCounter
+from core.types import Chunk, Document, Scan, ScannedFile, Source
+
+TRANSCRIPTS_VERSION = "1"
+"""Changes whenever the same transcripts give other text."""
+_MOST_UNREADABLE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDocument(Document):
+    """A transcript, read. `text` is what was rendered in this reading: the `kept` chunks come before it.
+
+    `line_map` and `line_times` have an entry for each of the lines. `settled` lines will not change when the transcript
+    grows on from `point`, `chain` is their hash.
+    """
+
+    lines: tuple[str, ...] = ()
+    line_map: tuple[int, ...] = ()
+    line_times: tuple[int | None, ...] = ()
+    kept: tuple[tuple[Chunk, bytes], ...] = ()
+    settled: int = 0
+    chain: str = ""
+    point: ResumePoint | None = None
+    origins: str = ""
+
+
+class SessionIntake:
+    """Sessions of the agents that the settings name.
+
+    `index` is where a grown transcript finds how far it was read; without it transcripts are read whole each time.
+    """
+
+    source: Source = "sessions"
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        home: Path,
+        environ: Mapping[str, str],
+        counter: TokenCounter,
+        agent: str = "main",
+        workspace: Path | None = None,
+        index: StoredSessions | None = None,
+    ) -> None:
+        sessions = settings.sessions
+        self.finder = Finder(sessions, home=home, environ=environ, agent_id=agent, workspace=workspace)
+        self.redact = Redactor(sessions.redact_patterns)
+        self.roles = wanted_roles(include_tools=sessions.include_tools, include_thinking=sessions.include_thinking)
+        self._tokens = sessions.chunking.tokens
+        self._overlap = sessions.chunking.overlap
+        self._counter = SessionCounter(counter)
+        self._index = index
+        self._session_source = SessionSource()
+        self._found: dict[str, Found] = {}
+
+    @property
+    def build(self) -> str:
+        return build_key(
+            "sessions", self._tokens, self._overlap, TRANSCRIPTS_VERSION, self.redact.version, *sorted(self.roles)
+        )
+
+    def watch_roots(self) -> list[WatchRoot]:
+        return session_watch_roots(self.finder)
+
+    def scan(self, cancel: threading.Event | None = None) -> Scan:
+        found, listing = self.finder.look(cancel)
+        self._found = {one.path: one for one in found}
+        return scan_of(found, listing, self._index.documents_below if self._index is not None else None)
+
+    def scan_paths(self, paths: Iterable[str]) -> Scan:
+        found, listing = self.finder.look()
+        self._found = {one.path: one for one in found}
+        wanted = among(found, paths)
+        return scan_of(wanted, listing, self._index.documents_below if self._index is not None else None)
+
+    def read(self, file: ScannedFile, fresh: bool = False) -> Document:
+        """Read what is new in a transcript, or with `fresh` all of it. Raises OSError."""
+        found = self._found.get(file.path) or self.finder.find(file.path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.absolute)
+        origins = _origins_key(found)
+        remembered = None if fresh or self._index is None or not _may_resume(found) else self._index.recall(file.path)
+        growth = _usable(remembered, self.build, origins)
+        resume = growth.point if growth is not None else None
+        read = self._session_source.read(found, self.roles, resume=resume)
+        kept: tuple[tuple[Chunk, bytes], ...] = ()
+        carried: tuple[TimedLine, ...] = ()
+        chain = ""
+        if read.reading.resumed and growth is not None and remembered is not None:
+            kept, carried, chain = remembered.chunks[: growth.kept], growth.carried, growth.chain
+        return self._document(file, read, origins, kept, carried, chain)
+
+    def prepare(self, document: Document) -> Prepared:
+        assert isinstance(document, SessionDocument)
+        cut = chunk_document(
+            document.text,
+            tokens=self._tokens,
+            overlap=self._overlap,
+            counter=self._counter,
+            markdown=False,
+            line_times=document.line_times,
+        )
+        chunks = [chunk for chunk, _ in document.kept]
+        hashes = [key for _, key in document.kept]
+        for chunk in cut:
+            physical = document.line_map[chunk.start_line - 1 : chunk.end_line]
+            placed = Chunk(len(chunks), min(physical), max(physical), chunk.text, (), physical, chunk.observed_ms)
+            chunks.append(placed)
+            hashes.append(embedding_hash(embedding_text(placed)))
+        details = document.details
+        if document.point is not None:
+            growth = self._growth(document, document.point, cut)
+            details = json.dumps({**json.loads(details or "{}"), GROWTH: growth.to_json()}, ensure_ascii=False)
+        return Prepared(replace(document, details=details), tuple(chunks), tuple(hashes))
+
+    def _growth(self, document: SessionDocument, point: ResumePoint, cut: Sequence[Chunk]) -> Growth:
+        final, begin = settled_chunks(cut, document.lines, document.settled)
+        carried = tuple(
+            (document.lines[number], document.line_map[number], document.line_times[number])
+            for number in range(begin, document.settled)
+        )
+        # Titles may quote what a user said.
+        facts = point.checkpoint.facts.copy()
+        facts.titles = {source: self.redact(title) for source, title in facts.titles.items()}
+        masked = replace(point, checkpoint=replace(point.checkpoint, facts=facts))
+        return Growth(masked, document.chain, len(document.kept) + final, carried, document.origins)
+
+    def _document(
+        self,
+        file: ScannedFile,
+        read: SessionReading,
+        origins: str,
+        kept: tuple[tuple[Chunk, bytes], ...],
+        carried: tuple[TimedLine, ...],
+        chain: str,
+    ) -> SessionDocument:
+        session = session_of(read)
+        messages = read.reading.messages
+        checkpoint = read.point.checkpoint if read.point is not None else None
+        before = render(
+            messages[: checkpoint.messages] if checkpoint is not None else messages, self.redact, self.roles
+        )
+        after = Rendered([], [], [])
+        if checkpoint is not None:
+            after = render(messages[checkpoint.messages :], self.redact, self.roles)
+        settled_chain = _chained(chain, before)
+        title = self._title(session.title)
+        details = self._details(session, read)
+        told = json.dumps([title, details], ensure_ascii=False, sort_keys=True, default=list)
+        digest = hashlib.sha256(told.encode("utf-8", "replace"))
+        digest.update(_chained(settled_chain, after).encode())
+        lines = (*(text for text, _, _ in carried), *before.lines, *after.lines)
+        return SessionDocument(
+            source="sessions",
+            path=file.path,
+            absolute=read.found.absolute,
+            stat=read.stat,
+            hash=digest.hexdigest(),
+            text=joined(lines),
+            warning=_warning(session),
+            date_ms=session.started,
+            dialect=session.dialect,
+            title=title or None,
+            details=json.dumps(details, ensure_ascii=False, separators=(",", ":")),
+            line_count=session.lines,
+            lines=lines,
+            line_map=(*(line for _, line, _ in carried), *before.line_map, *after.line_map),
+            line_times=(*(time for _, _, time in carried), *before.times, *after.times),
+            kept=kept,
+            settled=len(carried) + len(before.lines),
+            chain=settled_chain,
+            point=read.point,
+            origins=origins,
+        )
+
+    def _title(self, title: str) -> str:
+        masked = " ".join(self.redact(title).split())
+        return masked if len(masked) <= TITLE_CHARACTERS else f"{masked[: TITLE_CHARACTERS - 2]} …"
+
+    def _details(self, session: Session, read: SessionReading) -> Record:
+        """What the sessions screen shows; all of it masked, none of it empty."""
+        details: Record = {
+            "session": session.id,
+            "cwd": self.redact(session.cwd),
+            "model": session.model,
+            "started": session.started,
+            "ended": session.ended,
+            "messages": session.counts.get("user", 0) + session.counts.get("assistant", 0),
+            "counts": dict(session.counts),
+            "bytes": session.size,
+            "lines": session.lines,
+            "parent": session.parent,
+            "kind": session.kind,
+            "title_source": session.title_source,
+            "unknown": {self.redact(name): count for name, count in session.unknown.items()},
+            "repeated": session.repeated,
+            "source_file": read.found.absolute,
+            "within": read.found.within,
+        }
+        if session.bad_count:
+            details["bad_lines"] = {
+                "count": session.bad_count,
+                "first": [[bad.line, bad.why] for bad in session.bad_lines],
+            }
+        return {name: value for name, value in details.items() if value not in ("", None, {}, 0)}
+
+
+def _may_resume(found: Found) -> bool:
+    return found.growing and found.dialect not in ("opencode", "aider", "gemini")
+
+
+def _usable(remembered: Remembered | None, build: str, origins: str) -> Growth | None:
+    if remembered is None or remembered.growth is None or remembered.build != build:
+        return None
+    growth = remembered.growth
+    if growth.origins != origins or len(remembered.chunks) < growth.kept:
+        return None
+    return growth
+
+
+def _origins_key(found: Found) -> str:
+    if not found.origins:
+        return ""
+    return hashlib.sha256(repr(found.origins).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _chained(chain: str, rendered: Rendered) -> str:
+    """The hash of lines with what came before them; the same however the lines are split."""
+    digest = bytes.fromhex(chain) if chain else bytes(32)
+    for line, number, time in zip(rendered.lines, rendered.line_map, rendered.times, strict=True):
+        digest = hashlib.sha256(digest + f"{number}:{time}:{line}".encode("utf-8", "replace")).digest()
+    return digest.hex()
+
+
+def _warning(session: Session) -> str | None:
+    """What of a transcript could not be read, in words."""
+    words = []
+    if session.bad_count:
+        first = ", ".join(str(bad.line) for bad in session.bad_lines[:5] if bad.line)
+        lines = "1 line is" if session.bad_count == 1 else f"{session.bad_count} lines are"
+        words.append(f"{lines} no record" + (f" (line {first})" if first else ""))
+    if session.unknown:
+        kinds = ", ".join(f"{name[:_MOST_UNREADABLE]} ×{count}" for name, count in list(session.unknown.items())[:5])
+        words.append(f"records of unknown types: {kinds}")
+    return "; ".join(words) or None
