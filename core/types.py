@@ -16,7 +16,9 @@ SyncReason = Literal[
 HealthState = Literal["healthy", "degraded", "down"]
 GetStatus = Literal["ok", "empty", "missing", "denied", "not_allowed"]
 
-_CITATION = re.compile(r"^(?P<path>.+?)(?:#L(?P<start>\d+)(?:-L?(?P<end>\d+))?|:(?P<line>\d+)(?:-(?P<last>\d+))?)$", re.S)
+_CITATION = re.compile(
+    r"^(?P<path>.+?)(?:#L(?P<start>\d+)(?:-L?(?P<end>\d+))?|:(?P<line>\d+)(?:-(?P<last>\d+))?)$", re.S
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class Document:
     """One file of a source, read and decoded, ready for chunking.
 
     `hash` is the sha256 hex of the bytes (for transcripts: of the rendered text and line map). `date_ms` dates the
-    document by its name (epoch ms of local midnight); None is undated.
+    document by its name (epoch ms of local midnight), a transcript by its start; None is undated. `details` is JSON of
+    what only the source knows. `line_count` is given where `text` does not tell it.
     """
 
     source: Source
@@ -101,6 +104,8 @@ class Document:
     date_ms: int | None = None
     dialect: str | None = None
     title: str | None = None
+    details: str | None = None
+    line_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,9 @@ class ScoreParts:
         if self.literal:
             words.append("literal match of the query")
         if self.text is not None:
-            words.append(f"words {self.text:.2f} ({', '.join(self.matched)})" if self.matched else f"words {self.text:.2f}")
+            words.append(
+                f"words {self.text:.2f} ({', '.join(self.matched)})" if self.matched else f"words {self.text:.2f}"
+            )
         if self.vector is not None:
             words.append(f"meaning {self.vector:.2f}")
         if self.decay < 1.0:
