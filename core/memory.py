@@ -31,8 +31,11 @@ from core.types import (
 if TYPE_CHECKING:
     from core.backends.base import PartialListener
     from core.capture import Excerpt, FlushDue, Written
+    from core.sessions import Sessions
+    from core.sources.transcripts.view import SessionView
     from core.sync.intake import Intake
     from core.sync.messages import ProgressListener
+    from core.sync.session_list import SessionInfo
     from core.sync.watcher import Watcher
     from core.sync.watching import WatchRoot, WatchState
     from core.text.lines import LineSource
@@ -64,6 +67,7 @@ class Memory:
         self.settings = settings
         self.events = EventBus()
         self._home = home
+        self._environ = environ
         self._flush_state = state_dir / "flushes.json"
         values = settings.settings
         self.selection = select_embedder(values, environ=environ, cache_dir=cache_dir)
@@ -79,6 +83,25 @@ class Memory:
 
         return TokenCounter()
 
+    @cached_property
+    def _sessions(self) -> Sessions | None:
+        """The transcripts; None unless the settings say whose may be read."""
+        values = self.settings.settings
+        if "sessions" not in values.sources or not (values.sessions.agents or values.sessions.paths):
+            return None
+        from core.sessions import Sessions
+
+        return Sessions(
+            values,
+            store=self.store_path,
+            workspace=self.workspace,
+            agent=self.agent,
+            home=self._home,
+            environ=self._environ,
+            counter=self._counter,
+            deliver=self._transcripts_grew,
+        )
+
     def _intakes(self) -> list[Intake]:
         from core.sync.intake import MemoryIntake
 
@@ -86,6 +109,8 @@ class Memory:
         intakes: list[Intake] = []
         if "memory" in values.sources:
             intakes.append(MemoryIntake(self.workspace, values, home=self._home, counter=self._counter))
+        if self._sessions is not None:
+            intakes.append(self._sessions.intake)
         return intakes
 
     # -- finding
@@ -125,6 +150,8 @@ class Memory:
             if value is not None and value < 1:
                 return GetResult(path, "not_allowed", error=f"{name} counts from 1; got {value}")
         try:
+            if self._sessions is not None and path.startswith("sessions/"):
+                return self._sessions.get(path, from_line, lines)
             with self.lines(path) as source:
                 return replace(read_range(source, from_line, lines), path=path)
         except NotAllowed as error:
@@ -139,7 +166,9 @@ class Memory:
             return GetResult(path, "denied", error=error.strerror or str(error))
 
     def absolute(self, path: str) -> Path:
-        """Where a document's path lies on disk. Raises NotAllowed."""
+        """Where a document's path lies on disk. Raises NotAllowed, FileNotFoundError (transcripts)."""
+        if self._sessions is not None and path.startswith("sessions/"):
+            return Path(self._sessions.reader.find(path).absolute)
         from core.sources.workspace import resolve_readable
 
         values = self.settings.settings
@@ -152,10 +181,12 @@ class Memory:
         )
 
     def lines(self, path: str) -> LineSource:
-        """The document's lines, for a viewer; of an image or a recording one line that names it.
+        """The document's lines, for a viewer. Raises NotAllowed, OSError, Undecodable.
 
-        Raises NotAllowed, OSError, Undecodable.
+        Of an image or a recording one line that names it; of a transcript what was said on each physical line, masked.
         """
+        if self._sessions is not None and path.startswith("sessions/"):
+            return self._sessions.lines(path)
         from core.sources.rules import media_kind
         from core.sources.workspace import open_readable
         from core.text.lines import LineSource
@@ -193,7 +224,14 @@ class Memory:
         return [root for intake in self._intakes() for root in intake.watch_roots()]
 
     def _files_changed(self, paths: tuple[str, ...] | None) -> None:
+        if paths is not None and self._sessions is not None:
+            paths = self._sessions.take_changes(paths)
+            if not paths:
+                return
         self.backend.worker.request("watch", paths=paths)
+
+    def _transcripts_grew(self, paths: tuple[str, ...]) -> None:
+        self.backend.worker.request("session-delta", paths=paths)
 
     @property
     def is_in_step(self) -> bool:
@@ -327,6 +365,22 @@ class Memory:
         except StoreMissing:
             return ()
 
+    def sessions(self) -> tuple[SessionInfo, ...]:
+        """All indexed sessions, the latest first."""
+        from core.sync.session_list import list_sessions
+
+        try:
+            with self.backend.readers.lease() as reader:
+                return tuple(list_sessions(reader.database))
+        except StoreMissing:
+            return ()
+
+    def session(self, path: str) -> SessionView:
+        """A transcript's messages, masked, for showing. Raises NotAllowed, OSError."""
+        if self._sessions is None:
+            raise NotAllowed("transcripts are not read", remedy="name their agents in the setting sessions.agents")
+        return self._sessions.view(path)
+
     def on_close(self, callback: Callable[[], None]) -> None:
         """Have `callback` called once when this memory is closed."""
         self._on_close.append(callback)
@@ -338,6 +392,8 @@ class Memory:
             self._watcher.stop()
             self._watcher = None
         self.backend.close()
+        if "_sessions" in self.__dict__ and self._sessions is not None:
+            self._sessions.close()
         for callback in self._on_close:
             callback()
         self._on_close.clear()

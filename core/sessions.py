@@ -1,0 +1,93 @@
+"""The transcripts of one memory: their intake, their text by physical line, and when their growth is worth a sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from core.settings.model import Settings
+from core.sources.rules import is_within
+from core.sources.transcripts.model import SPOKEN
+from core.sources.transcripts.reader import SessionReader
+from core.sources.transcripts.view import SessionView
+from core.sync.growth import StoredSessions
+from core.sync.session_deltas import SessionDeltas
+from core.sync.session_intake import SessionIntake
+from core.text.lines import LineSource
+from core.text.tokens import TokenCounter
+from core.types import GetResult
+
+_LABELS = {"user": "User", "assistant": "Assistant", "tool": "Tool", "thinking": "Thinking", "summary": "Summary"}
+
+
+class Sessions:
+    """Everything that a memory does with transcripts; nothing of another agent is looked at before it is asked for.
+
+    `deliver` gets the absolute paths of transcripts that have grown enough, on a thread that must not be blocked.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Path,
+        workspace: Path,
+        agent: str,
+        home: Path,
+        environ: Mapping[str, str],
+        counter: TokenCounter,
+        deliver: Callable[[tuple[str, ...]], None],
+    ) -> None:
+        self._index = StoredSessions(store)
+        self._deltas = SessionDeltas(settings.sync.sessions, self._index, deliver)
+        self.intake = SessionIntake(
+            settings,
+            home=home,
+            environ=environ,
+            counter=counter,
+            agent=agent,
+            workspace=workspace,
+            index=self._index,
+        )
+
+    @cached_property
+    def reader(self) -> SessionReader:
+        """Reads sessions by their document path."""
+        return SessionReader(self.intake.finder, self.intake.redact, self.intake.roles)
+
+    def get(self, path: str, from_line: int | None, lines: int | None) -> GetResult:
+        """Messages whose physical line lies in the range, rendered and masked. Raises OSError, Undecodable."""
+        return self.reader.render_range(path, from_line, lines)
+
+    def view(self, path: str) -> SessionView:
+        """A session for showing. Raises OSError."""
+        return self.reader.read_session(path)
+
+    def lines(self, path: str) -> LineSource:
+        """A session by its physical lines: what was said on each, masked, in one line; "" where nothing was.
+
+        Raises OSError.
+        """
+        view = self.view(path)
+        said: dict[int, list[str]] = {}
+        last = 0
+        for message in view.messages():
+            last = max(last, message.line_end)
+            if message.active and (message.role in SPOKEN or message.role in self.intake.roles):
+                label = _LABELS.get(message.role, message.role.capitalize())
+                text = " ".join(message.text.split())
+                said.setdefault(message.line_start, []).append(f"{label}: {text}")
+        return LineSource.from_text("".join(" ".join(said.get(number, ())) + "\n" for number in range(1, last + 1)))
+
+    def take_changes(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Keep the transcripts among changed `paths` until they have grown enough; the other paths come back."""
+        roots = [root.path for root in self.intake.watch_roots()]
+        own = [path for path in paths if any(is_within(path, root) for root in roots)]
+        if own:
+            self._deltas.changed(own)
+        return tuple(path for path in paths if path not in own)
+
+    def close(self) -> None:
+        self._deltas.close()
+        self._index.close()
