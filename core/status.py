@@ -63,6 +63,7 @@ def collect(
         },
         "changedFiles": facts.changed,
         "refusedChunks": [asdict(chunk) for chunk in facts.refused],
+        "warnings": [{"path": path, "warning": words} for path, words in facts.warnings],
         "scanProblems": [problem for scan in scans.values() for problem in scan.problems],
         **({"probes": probe(backend)} if deep else {}),
     }
@@ -193,6 +194,7 @@ class _Facts:
     cache_entries: int = 0
     failed: tuple[FileFailure, ...] = ()
     skips: tuple[SkippedPath, ...] = ()
+    warnings: list[tuple[str, str]] = field(default_factory=list)
     refused: tuple[RefusedChunk, ...] = ()
     store_error: str | None = None
     vector_error: str | None = None
@@ -240,6 +242,7 @@ def _fill(
     facts.refused = queue.refused()
     facts.failed = errors.errors()
     facts.skips = errors.skips()
+    facts.warnings = reader.documents.warnings()
     facts.db_bytes = database.file_bytes()
     facts.cache_entries = EmbeddingCache(database).entries()
     facts.cache_use = EmbeddingCache(database).use()
@@ -328,6 +331,8 @@ def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
         reasons.append(f"{len(status.failed)} file(s) could not be indexed")
     if facts.skips:
         reasons.append(f"{len(facts.skips)} file(s) are no text")
+    if facts.warnings:
+        reasons.append(f"{len(facts.warnings)} file(s) could be read only in part")
     if facts.refused:
         reasons.append(f"{len(facts.refused)} chunk(s) got no vector")
     reasons.extend(str(problem) for problem in _problems(status))

@@ -279,6 +279,24 @@ def test_get_has_five_outcomes(deck: Deck, workspace: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("lines", ["#L2-L1", "#L0", "#Lx", "#2"])
+def test_get_says_that_a_citation_names_no_lines(indexed: Deck, lines: str) -> None:
+    answer = indexed("get", f"MEMORY.md{lines}")
+    assert (answer.code, "must name lines" in answer.err) == (2, True)
+
+
+def test_get_says_of_a_folder_that_it_is_one(indexed: Deck) -> None:
+    assert "it is a folder" in indexed("get", "memory/").err
+
+
+def test_status_names_a_file_that_could_be_read_only_in_part(deck: Deck, workspace: Path) -> None:
+    (workspace / "memory" / "latin.md").write_bytes(b"one line\nW\xfcrkner\n")
+    deck("index", "--no-vectors")
+    out = deck("status").out
+    assert "read in part:\n  memory/latin.md: " in out
+    assert "1 file(s) could be read only in part" in out
+
+
 @pytest.mark.parametrize("options", [["--from", "0"], ["--from", "-1"], ["--lines", "0"]])
 def test_get_refuses_lines_below_one(indexed: Deck, options: list[str]) -> None:
     assert indexed("get", "MEMORY.md", *options).code == 2

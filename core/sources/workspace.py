@@ -191,6 +191,8 @@ def _locate(
         if reason is None:
             return _Place(root, within)
         refusal = reason
+    elif within == (MEMORY_FOLDER,):
+        refusal = "it is a folder"
     for extra in extra_paths:
         top = extra_root(extra, workspace=workspace, home=home)
         within = None if top is None else _below(names, _names(top))

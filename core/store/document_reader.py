@@ -105,6 +105,13 @@ class DocumentReader:
         )
         return [stored_from(row) for row in rows]
 
+    def warnings(self) -> list[tuple[str, str]]:
+        """Paths of documents that could be read only in part, each with what was wrong."""
+        rows = self._database.rows(
+            "SELECT path, warning FROM files WHERE warning IS NOT NULL AND warning != '' ORDER BY source, path"
+        )
+        return [(str(path), str(warning)) for path, warning in rows]
+
     def list(self) -> list[IndexedDocument]:
         """Every document, by source and path."""
         rows = self._database.rows(

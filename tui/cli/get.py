@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -63,7 +64,11 @@ def _read(memory: Memory, place: str, from_line: int | None, lines: int | None) 
 
     cited = Citation.parse(place)
     if cited is None:
-        return memory.get(place, from_line, lines)
+        read = memory.get(place, from_line, lines)
+        path, mark, _ = place.rpartition("#")
+        if read.status == "not_allowed" and mark and path.endswith(".md"):
+            return replace(read, error=f"{place}: what follows # must name lines from 1 on, as in {path}#L12-L20")
+        return read
     whole = memory.get(place, from_line, lines)
     if whole.status in ("ok", "empty", "denied"):
         return whole

@@ -129,7 +129,7 @@ def _print_report(report: SyncReport, status: Status, seconds: float) -> None:
         output.line(made + (f", {report.vectors_cached:,} from the cache" if report.vectors_cached else ""))
     output.line(f"the index holds {output.count(status.files, 'file')} in {output.count(status.chunks, 'chunk')}")
     if report.vectors_waiting:
-        output.line(f"{output.count(report.vectors_waiting, 'chunk')} still wait for a vector")
+        output.line(f"{output.count(report.vectors_waiting, 'chunk')} without a vector yet")
     if report.warning:
         output.note(f"warning: {report.warning}")
     _name("failed", [(file.path, file.error) for file in status.failed])

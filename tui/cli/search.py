@@ -173,7 +173,7 @@ def _warnings(result: SearchResult) -> Iterator[str]:
     if result.warning:
         yield f"warning: {result.warning}"
     if result.pending and result.mode != "keyword":
-        yield f"{output.count(result.pending, 'chunk')} still wait for a vector: memdeck index completes them"
+        yield f"{output.count(result.pending, 'chunk')} without a vector yet: memdeck index completes them"
 
 
 def _print_hit(memory: Memory, hit: Hit, terms: tuple[str, ...], *, explain: bool) -> None:

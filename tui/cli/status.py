@@ -63,6 +63,9 @@ def _print_status(status: Status, agent: str) -> None:
     for text in output.table([row for row in rows if row[1]]):
         output.line(text)
     _name("failed", [(file.path, file.error) for file in status.failed])
+    warnings = status.custom.get("warnings")
+    if isinstance(warnings, list | tuple):
+        _name("read in part", [(str(one["path"]), str(one["warning"])) for one in map(_mapping, warnings)])
     _name(
         "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
     )
