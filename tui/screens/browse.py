@@ -16,10 +16,12 @@ from textual.widgets import Input, Static
 from core import MemdeckError
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
-from tui.screens.base import DeckScreen, bindings_of
+from tui.screens.base import bindings_of
+from tui.screens.reading import ReadingScreen
 from tui.text import cells_of, counted, elided_path, shown
 from tui.widgets.line import Line
 from tui.widgets.preview import Preview
+from tui.widgets.prompt import Prompt
 from tui.widgets.query_input import QueryInput
 from tui.widgets.row_list import RowList
 
@@ -29,7 +31,7 @@ REST_SECONDS = 0.08
 SIZES = ("split", "full", "off")
 
 
-class BrowseScreen(DeckScreen, Generic[T]):
+class BrowseScreen(ReadingScreen, Generic[T]):
     """Subclasses say which list it is (`make_list`), what a row points at (`target`), and fill the list."""
 
     BINDINGS = bindings_of("browse")
@@ -62,6 +64,7 @@ class BrowseScreen(DeckScreen, Generic[T]):
                 yield Line(id="title", fill="─")
                 yield Preview(id="preview")
         yield Static("", id="empty", markup=False)
+        yield Prompt(id="ask")
 
     def on_mount(self) -> None:
         self.rows.add_class("rows")
@@ -73,15 +76,11 @@ class BrowseScreen(DeckScreen, Generic[T]):
 
     @property
     def input(self) -> QueryInput:
-        return self.query_one(QueryInput)
+        return self.query_one("#query", QueryInput)
 
     @property
     def info(self) -> Line:
         return self.query_one("#info", Line)
-
-    @property
-    def preview(self) -> Preview:
-        return self.query_one(Preview)
 
     def show_empty(self, content: Content | None) -> None:
         """Put guidance in the place of list and preview, or take it away."""
@@ -137,12 +136,12 @@ class BrowseScreen(DeckScreen, Generic[T]):
             return
         self.opened = opened
         self.preview.show(opened.page)
-        self._entitle()
+        self.entitle()
 
     def _show_none(self, trouble: str) -> None:
         self.opened, self._trouble = None, trouble
         self.preview.clear()
-        self._entitle()
+        self.entitle()
 
     def _close_unseen(self, opening: asyncio.Future[Opened]) -> None:
         if opening.cancelled() or opening.exception() is not None:
@@ -160,9 +159,9 @@ class BrowseScreen(DeckScreen, Generic[T]):
 
     def on_preview_scrolled(self, event: Preview.Scrolled) -> None:
         event.stop()
-        self._entitle()
+        self.entitle()
 
-    def _entitle(self) -> None:
+    def entitle(self) -> None:
         opened, title = self.opened, self.query_one("#title", Line)
         if opened is None:
             title.set(Content.styled(self._trouble, "$warning"))
@@ -174,7 +173,7 @@ class BrowseScreen(DeckScreen, Generic[T]):
         )
         room = max(title.size.width - len(lines) - len(state) - 24, 8)
         left = Content.assemble("─ ", (elided_path(shown(page.path), room) + lines, "bold"), (state, "$warning"), " ")
-        right = f" {counted(page.source.line_count, 'line')} · {self.preview.percent}% ─"
+        right = f" {self.found_words}{counted(page.source.line_count, 'line')} · {self.preview.percent}% ─"
         heading = shown(self._wanted.heading[-1]) if self._wanted is not None and self._wanted.heading else ""
         spare = title.size.width - left.cell_length - len(right) - 4
         title.set(left, f" {heading} ·{right}" if heading and cells_of(heading) <= spare else right)
@@ -191,8 +190,10 @@ class BrowseScreen(DeckScreen, Generic[T]):
         self.rows.move("down" if by > 0 else "up")
 
     def action_open(self) -> None:
-        if self.rows.current is None:
-            return
+        if self.rows.current is not None:
+            self.show_reader()
+
+    def show_reader(self) -> None:
         if self.preview_size == "off" or self.has_class("-listonly"):
             self.preview_size = "full"
         self.preview.focus()
@@ -202,6 +203,8 @@ class BrowseScreen(DeckScreen, Generic[T]):
         self.input.focus()
 
     def action_back(self) -> None:
+        if self.leave_reading():
+            return
         if self.preview_size == "full":
             self.preview_size = "split"
             if self.preview.has_focus:

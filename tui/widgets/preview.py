@@ -16,13 +16,14 @@ from textual.strip import Strip
 from textual.style import Style
 
 from core import LineSource, visible
+from tui.finding import needle_spans
 from tui.text import term_spans
 from tui.widgets.markdown_style import Fences, line_styles
 
 LINE_LIMIT = 2000
 """Characters of a line that are drawn; the rest is counted."""
 _TAB = 4
-_KINDS = ("heading", "code", "marker", "bold", "link", "term", "number", "cited", "best", "note")
+_KINDS = ("heading", "code", "marker", "bold", "link", "term", "number", "cited", "best", "found", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,9 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.page: Page | None = None
+        self.needle = ""
+        self.pointed = 0
+        self._selected = (0, 0)
         self._skip = 0
         self._left = 0
         self._rows: LRUCache[int, list[Content]] = LRUCache(512)
@@ -90,12 +94,14 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if before is not None and before.place == page.place:
             self._place(self.top_line - 1, self._skip)
         else:
+            self.pointed, self._selected = 0, (0, 0)
             self.go_to(page.best or page.first or 1)
 
     def clear(self) -> None:
         if self.page is not None:
             self.page.source.close()
         self.page = None
+        self.pointed, self._selected = 0, (0, 0)
         self._forget()
         self._place(0, 0)
 
@@ -110,6 +116,40 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if line not in self._lines_in_view():
             self._place(*self._above(line - 1, self._height // 3))
 
+    def point_at(self, line: int) -> None:
+        """Go to a line and mark it with `>`: what someone asked for or found."""
+        self.pointed = min(max(line, 1), self._line_count)
+        if self.pointed in self._lines_in_view():
+            self._drawn = None
+            self.refresh()
+        else:
+            self.go_to(self.pointed)
+
+    def select(self, first: int, last: int) -> None:
+        """Select lines; `last` is the end that moves. (0, 0) selects nothing."""
+        count = self._line_count
+        self._selected = (min(first, count), min(last, count))
+        if last:
+            self.point_at(last)
+        else:
+            self.pointed = 0
+            self.refresh()
+
+    @property
+    def selection(self) -> tuple[int, int] | None:
+        """The first and last line that are selected."""
+        first, last = sorted(self._selected)
+        return (first, last) if first else None
+
+    def mark_words(self, needle: str) -> None:
+        """Mark words wherever they stand; "" takes the marks away."""
+        if not needle:
+            self.pointed = 0
+        if needle != self.needle:
+            self.needle = needle
+            self._forget()
+            self.refresh()
+
     def _above(self, index: int, rows: int) -> tuple[int, int]:
         """The start of a whole line at most `rows` rows above line `index`."""
         above, skip = self._back(index, 0, rows)
@@ -122,10 +162,11 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def current_line(self) -> int:
-        """The line that an editor should open: the best line while it is in view, else the first in view."""
+        """The line that an editor should open: the one pointed at or the best line while in view, else the first."""
         if self.page is None:
             return 1
-        return self.page.best if self.page.best in self._lines_in_view() else self.top_line
+        seen = self._lines_in_view()
+        return next((line for line in (self.pointed, self.page.best) if line in seen), self.top_line)
 
     @property
     def percent(self) -> int:
@@ -140,6 +181,9 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     def move(self, where: str) -> None:
         """One of up, down, page_up, page_down, first, last, left, right."""
         page = max(self._height - 1, 1)
+        if self.selection is not None and where not in ("left", "right"):
+            self._extend({"up": -1, "down": 1, "page_up": -page, "page_down": page}.get(where, 0), where)
+            return
         match where:
             case "up":
                 self._place(*self._back(self.top_line - 1, self._skip, 1))
@@ -157,6 +201,12 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
                 self._left = max(0, self._left + (8 if where == "right" else -8))
                 self._drawn = None
                 self.refresh()
+
+    def _extend(self, by: int, where: str) -> None:
+        anchor, end = self._selected
+        end = min(max(end + by, 1), self._line_count) if by else 1 if where == "first" else self._line_count
+        self.select(anchor, end)
+        self.post_message(self.Scrolled(self))
 
     def _place(self, index: int, skip: int) -> None:
         """Put row `skip` of line `index` (0-based) on top, or the last page if that is nearer."""
@@ -241,6 +291,8 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if self.page.first <= line <= self.page.last:
             for start, end in term_spans(text, self.page.terms):
                 content = content.stylize(self._style("term"), start, end)
+        for start, end in needle_spans(text, self.needle):
+            content = content.stylize(self._style("found"), start, end)
         if cut:
             size = self.page.source.line_bytes(line)
             content += Content.styled(f" … ({size:,} bytes in this line)", self._style("note"))
@@ -273,7 +325,10 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         digits = self._gutter - 2
         number = f"{line:>{digits}}" if first_row else " " * digits
         kind = "best" if line == self.page.best else "cited" if cited else "number"
-        gutter = Segment(f"{'▌' if cited else ' '}{number} ", (base + self._style(kind)).rich_style)
+        first, last = self.selection or (0, 0)
+        edge = "V" if first <= line <= last else "▌" if cited else " "
+        point = ">" if first_row and line == self.pointed else " "
+        gutter = Segment(f"{edge}{number}{point}", (base + self._style(kind)).rich_style)
         text = Strip(content.render_segments(base))
         if self._left and not self.wrap:
             text = text.crop(self._left)

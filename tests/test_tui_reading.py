@@ -1,0 +1,149 @@
+"""Reading a document on the screen: going to lines, finding words, selecting, copying."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core import LineSource, Memory
+from tui.finding import find_lines, line_range, needle_spans
+
+FILES = {
+    "memory/long.md": "# Long\n\n" + "".join(f"line {n} [/x] {'Café' if n % 50 == 0 else ''}\n" for n in range(3, 401)),
+    "memory/other.md": "# Other\n\nneedle and café\n",
+}
+
+
+@pytest.fixture(scope="module")
+def memory(shared_memory_of: Callable[..., Memory]) -> Memory:
+    return shared_memory_of(FILES)
+
+
+@pytest.fixture
+def reading(deck: Any, memory: Memory) -> Callable[..., Any]:
+    """Opens memory/long.md on the files screen with the preview in focus."""
+
+    async def begin(running: Any) -> Any:
+        await running.press("f5")
+        screen = running.app.screen
+        await running.until(lambda: screen.preview.page is not None)
+        await running.press("tab", "enter")
+        return screen
+
+    return begin
+
+
+def gutter(running: Any, mark: str) -> list[str]:
+    """The lines of the preview that have a mark around their number."""
+    return [row.strip() for row in running.lines() if mark in row[:7]]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("123", (123, 123)), ("120-140", (120, 140)), (" #L9-L4 ", (4, 9)), ("0", (1, 1)), ("x", None), ("", None)],
+)
+def test_a_line_or_a_range_is_read(text: str, lines: tuple[int, int] | None) -> None:
+    assert line_range(text) == lines
+
+
+def test_words_are_found_without_case_and_accents_in_line_order() -> None:
+    source = LineSource.from_text("Über\n\nx ÜBER über\nsober\n" + "a\n" * 300 + "u\u0308ber\n")
+    assert find_lines(source, "uber", threading.Event()).lines == (1, 3, 305)
+    assert needle_spans("x ÜBER über", "uber") == [(2, 6), (7, 11)]
+
+
+def test_finding_stops_when_asked() -> None:
+    stop = threading.Event()
+    stop.set()
+    assert find_lines(LineSource.from_text("a\n"), "a", stop).lines == ()
+
+
+def test_matches_follow_each_other_around_the_ends() -> None:
+    found = find_lines(LineSource.from_text("a\nb\na\n"), "a", threading.Event())
+    assert [found.step(1, 1), found.step(3, 1), found.step(1, -1), found.step(2, 0)] == [3, 1, 3, 3]
+
+
+async def test_a_line_number_goes_to_that_line(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        await reading(running)
+        await running.press("number_sign", "2", "4", "5", "enter")
+        await running.until(lambda: any(row.startswith("245>") for row in gutter(running, ">")))
+
+
+async def test_a_range_is_selected(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("ctrl+g")
+        await running.type("120-140")
+        await running.press("enter")
+        await running.until(lambda: screen.preview.selection == (120, 140))
+        assert gutter(running, "V")[0].startswith("V120>")
+        await running.press("escape")
+        assert screen.preview.selection is None
+        assert screen.preview.has_focus
+
+
+async def test_a_number_beyond_the_end_goes_to_the_last_line(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("number_sign", "9", "9", "9", "9", "enter")
+        await running.until(lambda: screen.preview.pointed == 400)
+        assert any("the last line is 400" in toast for toast in running.toasts)
+
+
+async def test_finding_marks_counts_and_steps(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("f")
+        await running.type("CAFE")
+        await running.press("enter")
+        await running.until(lambda: any("1/8 found" in row for row in running.lines()))
+        assert screen.preview.pointed == 50
+        await running.press("n")
+        assert screen.preview.pointed == 100
+        await running.press("N", "N")
+        assert screen.preview.pointed == 400
+        await running.press("escape")
+        assert screen.preview.needle == ""
+        assert not any("found" in row for row in running.lines())
+
+
+async def test_words_are_found_again_in_the_next_document(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("f", *"café", "enter")
+        await running.until(lambda: screen.preview.pointed == 50)
+        await running.press("right_square_bracket")
+        await running.until(lambda: screen.preview.page.path == "memory/other.md")
+        await running.press("n")
+        await running.until(lambda: screen.preview.pointed == 3)
+
+
+async def test_what_is_not_there_is_told_as_text(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        await reading(running)
+        await running.press("f")
+        await running.type("[b]")
+        await running.press("enter")
+        await running.until(lambda: any("not in this file: [b]" in toast for toast in running.toasts))
+
+
+async def test_escape_leaves_the_prompt_and_nothing_else(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("f", "x", "escape")
+        assert not screen.prompt.is_open
+        assert screen.preview.has_focus
+        assert screen.preview.needle == ""
+
+
+async def test_the_prompt_does_not_touch_the_filter(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("f", "z", "z")
+        await running.rest()
+        assert screen.input.value == ""
+        assert len(screen.rows.items) == 2
