@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from core.settings.paths import workspace_file as workspace_file
     from core.settings.trust import distrust_workspace_file as distrust_workspace_file
     from core.settings.trust import trust_workspace_file as trust_workspace_file
+    from core.sources.transcripts.view import SessionView as SessionView
     from core.status import status_json as status_json
+    from core.sync.session_list import SessionInfo as SessionInfo
     from core.text.lines import LineSource as LineSource
     from core.text.visible import visible as visible
     from core.tool_guide import guide as guide
@@ -75,6 +77,8 @@ _PLACES = {
     "SearchMode": "core.types",
     "SearchRequest": "core.types",
     "SearchResult": "core.types",
+    "SessionInfo": "core.sync.session_list",
+    "SessionView": "core.sources.transcripts.view",
     "SettingsError": "core.errors",
     "Source": "core.types",
     "Status": "core.types",

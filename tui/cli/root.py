@@ -20,6 +20,7 @@ _MODULES = {
     "flush": "tui.cli.flush",
     "context": "tui.cli.context",
     "forget": "tui.cli.forget",
+    "sessions": "tui.cli.sessions",
     "mcp": "tui.cli.mcp",
     "config": "tui.cli.config",
     "keys": "tui.cli.keys",
