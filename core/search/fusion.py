@@ -17,8 +17,9 @@ Scores are a logistic of the fused evidence, anchored at the first hit's strengt
     s        = L(ln(strength / (1 − strength)) − 0.35·(fused of the first − fused))
     score    = 0.9 + 0.1·s where the whole query stands literally, else 0.9·s
 
-coverage is the share, weighed by rarity, of the query's words that the first hit holds; floor is the cosine that the
-model gives to unrelated text. So a query without an answer has low scores, however far its first hit stands out.
+coverage is the share, weighed by rarity, of the query's words that the first hit holds, 1.5 times it where the query is
+written without blanks (some pairs of its characters belong to no word), at most 1; floor is the cosine that the model
+gives to unrelated text, or what two deviations above the mean of this query's cosines are, if that is more. So a query without an answer has low scores, however far its first hit stands out.
 Decay multiplies the score; the order is by what results, ties by path and line.
 """
 
@@ -34,6 +35,8 @@ IDENTIFIERS_WEIGHT = 2.0
 DEFAULT_TEXT_WEIGHT = 0.6
 LITERAL_FLOOR = 0.9
 STEEPNESS = 0.35
+PAIRS_COVER = 1.5
+OUTSTANDING = 2.0
 MOST_STRENGTH = 0.99
 LEAST_STRENGTH = 0.01
 WEAK_SCORE = 0.3

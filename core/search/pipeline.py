@@ -267,6 +267,8 @@ class Searcher:
         ]
         if qualified:
             first = max(qualified, key=lambda candidate: candidate.fused)
+            if semantic is not None and ranking.terms.chunks >= TINY_INDEX:
+                floor = max(floor, semantic.mean + fusion.OUTSTANDING * semantic.deviation)
             fusion.score(qualified, self._strength(first, ranking, floor))
         return qualified
 
@@ -280,6 +282,8 @@ class Searcher:
         worth = ranking.terms.worth
         whole = sum(worth.values())
         coverage = sum(worth[word] for word in held.matched) / whole if whole else 0.0
+        if ranking.terms.is_unspaced:
+            coverage = min(1.0, fusion.PAIRS_COVER * coverage)
         if first.literal or (first.identifiers and not whole):
             coverage = 1.0
         return fusion.strength(coverage, first.cosine, floor)

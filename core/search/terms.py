@@ -12,7 +12,7 @@ import apsw
 from core.search.evidence import rarity
 from core.store.schema import KEYWORD_TOKENIZER
 from core.text.analysis import Script, fold, split_scripts, words
-from core.text.stopwords import stop_words
+from core.text.stopwords import is_stop_pair, stop_words
 
 COMMON_SHARE = 0.25
 """A word that more than this share of the chunks hold tells nothing about any of them."""
@@ -51,6 +51,11 @@ class Terms:
     def worth(self) -> dict[str, float]:
         """How much each word that is asked tells: its rarity, and a little for being there."""
         return {term.word: rarity(term.frequency, self.chunks) + COMMON_WORTH for term in self.asked}
+
+    @property
+    def is_unspaced(self) -> bool:
+        """Whether most of what is asked are pairs of characters."""
+        return sum(term.script != "word" for term in self.asked) * 2 > len(self.asked)
 
     @property
     def neighbours(self) -> Iterator[tuple[Term, Term]]:
@@ -98,6 +103,7 @@ class Vocabulary:
         folded = fold(text)
         pieces = list(_pieces(folded))[:MAX_TERMS]
         stopped = stop_words(word for word, script in pieces if script == "word")
+        stopped |= {pair for pair, script in pieces if script == "cjk" and is_stop_pair(pair)}
         if all(word in stopped for word, _ in pieces):
             stopped = frozenset()
         terms = []

@@ -178,6 +178,13 @@ _LISTS = {
         truoc tu va van vao ve vi voi
     """,
 }  # fmt: skip
+_CJK_SIGNS = frozenset("的了吗呢吧么谁哪是嗎麼誰")
+_CJK_PAIRS = """
+    一个 一個 什麼 他们 他們 以及 但是 何时 何時 你们 你們 几个 可以 哪裡 因为 因為 多少 她们 她們 如何
+    如果 它们 幾個 怎樣 怎样 我们 我們 或者 所以 有多 為何 为何 而且 這些 這個 这个 这些 那个 那些 那個
+    는가 니까 떻게 누구 무슨 무엇 습니 어디 어떤 어떻 언제 얼마 에서 으로 이다 인가 입니 있는 하는 한다
+    합니 했다
+"""
 _BY_SCRIPT = frozenset({"ru", "uk", "el", "ar", "fa", "hi"})
 _ENOUGH = {"en": 1, **dict.fromkeys(_BY_SCRIPT, 1)}
 
@@ -201,3 +208,13 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
         if len(found) > len(best) and len(found) >= _ENOUGH.get(language, 2):
             best = found
     return best
+
+
+@cache
+def _cjk_pairs() -> frozenset[str]:
+    return frozenset(_CJK_PAIRS.split())
+
+
+def is_stop_pair(pair: str) -> bool:
+    """Whether a pair of CJK characters only holds a sentence together: 的, 什么, two hiragana, a Korean ending."""
+    return pair in _cjk_pairs() or not _CJK_SIGNS.isdisjoint(pair) or all("\u3041" <= sign <= "\u309f" for sign in pair)
