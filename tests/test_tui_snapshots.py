@@ -90,6 +90,7 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
     "status": ({}, "f4", "live sync"),
     "files": ({}, "f5", "indexed"),
     "help": ({"query": "sqlite-vec"}, "f1", "esc closes"),
+    "note": ({}, "ctrl+n", "esc keeps"),
     "palette": ({"query": "sqlite-vec"}, "ctrl+p", "search: mode"),
 }
 

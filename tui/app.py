@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from textual import work
-from textual.app import App, SuspendNotSupported
+from textual.app import App
 from textual.reactive import var
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
@@ -21,13 +21,14 @@ from tui.bindings import load_keymap
 from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
-from tui.editor import NoEditor, editor_command, run_editor
+from tui.editor import edit_at
 from tui.event_log import LogLine, log_line
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
 from tui.screens.documents import FilesScreen, SessionsScreen
 from tui.screens.first_run import FirstRunScreen
 from tui.screens.help import Help
+from tui.screens.note import QuickNote
 from tui.screens.palette import Palette
 from tui.screens.search import SearchScreen
 from tui.screens.status import StatusScreen
@@ -84,6 +85,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self._interrupted = -TWICE_SECONDS
         self._status_read = -STATUS_SECONDS
         self._status_waits = False
+        self.draft = ""
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
         for theme in OWN:
             self.register_theme(theme)
@@ -235,18 +237,11 @@ class MemdeckApp(App[None], inherit_bindings=False):
 
     def edit(self, path: str, line: int) -> None:
         """Open a document in $EDITOR at a line, on the terminal that the app leaves meanwhile."""
-        problem = ""
         try:
-            command = editor_command(self.options.environ, self.memory.absolute(path), line)
-            with self.suspend():
-                try:
-                    run_editor(command, self.options.environ)
-                except NoEditor as error:
-                    problem = str(error)
-        except (NoEditor, NotAllowed) as error:
+            place = self.memory.absolute(path)
+            problem = edit_at(place, line, environ=self.options.environ, suspend=self.suspend)
+        except NotAllowed as error:
             problem = str(error)
-        except SuspendNotSupported:
-            problem = "this terminal does not let the app step aside"
         if problem:
             self.say(problem, "warning")
 
@@ -277,6 +272,10 @@ class MemdeckApp(App[None], inherit_bindings=False):
             changed = len(self.keymap.changed)
             source = f"[keymap] in config.toml changes {changed} of these keys." if changed else ""
             self.push_screen(Help(screen.NAME, self.keymap, [source] if source else []))
+
+    def action_note(self) -> None:
+        if isinstance(self.screen, DeckScreen) and self._memory is not None:
+            self.push_screen(QuickNote(self.draft))
 
     def action_theme_next(self) -> None:
         self.action_use_theme(next_theme(self.theme))

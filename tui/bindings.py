@@ -54,6 +54,7 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("app.sessions", "2,f3", "app.show('sessions')", "Go to sessions", "app"),
     KeyBinding("app.status", "3,f4", "app.show('status')", "Go to status", "app"),
     KeyBinding("app.files", "4,f5", "app.show('files')", "Go to files", "app"),
+    KeyBinding("app.note", "ctrl+n", "app.note", "Write a note: ctrl+o saves, esc keeps a draft", "app", "note", 58),
     KeyBinding("app.theme", "f9", "app.theme_next", "Change the theme", "app"),
     KeyBinding("app.suspend", "ctrl+z", "app.suspend_process", "Go to the shell; fg comes back", "app"),
     KeyBinding("app.quit", "ctrl+q", "app.quit", "Quit, from anywhere", "app", priority=True),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from textual.app import SuspendNotSupported
 
 _COLON = {"hx", "helix", "subl", "zed"}
 _GOTO = {"code", "codium", "code-insiders", "cursor", "windsurf"}
@@ -47,3 +50,23 @@ def run_editor(command: list[str], environ: Mapping[str, str]) -> None:
         signal.signal(signal.SIGINT, before)
     if code != 0:
         raise NoEditor(f"{command[0]} ended with status {code}")
+
+
+def edit_at(
+    path: Path, line: int, *, environ: Mapping[str, str], suspend: Callable[[], AbstractContextManager[None]]
+) -> str:
+    """Open a file in the editor while the app is off the terminal; "", or what went wrong."""
+    problem = ""
+    try:
+        command = editor_command(environ, path, line)
+        with suspend():
+            # Inside, because an error that leaves the block keeps the terminal from the app.
+            try:
+                run_editor(command, environ)
+            except NoEditor as error:
+                problem = str(error)
+    except NoEditor as error:
+        problem = str(error)
+    except SuspendNotSupported:
+        problem = "this terminal does not let the app step aside"
+    return problem
