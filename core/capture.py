@@ -30,11 +30,12 @@ class WriteFailed(MemdeckError):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written, and where it stands: 1-based lines, inclusive."""
+    """What was written, and where it stands: 1-based lines, inclusive; `warning` says why it is not indexed yet."""
 
     path: str
     absolute: Path
     citation: Citation
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

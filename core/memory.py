@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from core.backends.builtin import BuiltinBackend
 from core.bus import EventBus
 from core.embedding.select import select_embedder
-from core.errors import NotAllowed, StoreMissing, Undecodable
+from core.errors import NotAllowed, StoreError, StoreMissing, Undecodable
 from core.settings import LoadedSettings
 from core.types import (
     Finding,
@@ -276,18 +276,12 @@ class Memory:
     def note(self, text: str) -> Written:
         """Append to today's note and make it searchable at once. Raises WriteFailed, NotAllowed."""
         from core.capture import append_note
-
-        written = append_note(self.workspace, text, now=self._now())
-        self._index_now(written.absolute)
-        return written
+        return self._index_now(append_note(self.workspace, text, now=self._now()))
 
     def save_excerpt(self, excerpt: Excerpt, *, slug: str | None = None) -> Written:
         """Keep messages of a session as a new memory file. Raises WriteFailed, NotAllowed."""
         from core.capture import save_excerpt
-
-        written = save_excerpt(self.workspace, excerpt, now=self._now(), slug=slug)
-        self._index_now(written.absolute)
-        return written
+        return self._index_now(save_excerpt(self.workspace, excerpt, now=self._now(), slug=slug))
 
     def context(self) -> tuple[GetResult, ...]:
         """What an agent loads at its start: MEMORY.md, today's and yesterday's notes, each bounded."""
@@ -330,8 +324,13 @@ class Memory:
         """Let a forgotten document come back; one that was not forgotten stays as it is. Raises StoreError."""
         return self.backend.forget((path,), back=True)
 
-    def _index_now(self, file: Path) -> None:
-        self.sync("manual", vectors=False, paths=(file,))
+    def _index_now(self, written: Written) -> Written:
+        """Index what was written; it stands in its file, so trouble with the index is told and not raised."""
+        try:
+            self.sync("manual", vectors=False, paths=(written.absolute,))
+            return written
+        except StoreError as error:
+            return replace(written, warning=f"written, but not indexed yet: {error}")
 
     def _now(self) -> datetime:
         return datetime.now().astimezone()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import StoreReadOnly
 from tui.__main__ import main
 
 Run = Callable[..., int]
@@ -43,6 +44,19 @@ def test_a_note_is_written_to_today_and_found(run: Run, tmp_path: Path, capsys: 
     assert (tmp_path / f"ws/memory/{today()}.md").read_text().endswith("zebra crossing\n")
     assert run("search", "zebra", "--json") == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["line"] == 3
+
+
+def test_a_note_that_cannot_be_indexed_is_written_and_done(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreReadOnly("the index cannot be written")
+
+    monkeypatch.setattr("core.memory.Memory.sync", refuse)
+    assert run("note", "zebra") == 0
+    answer = capsys.readouterr()
+    assert answer.out == f"memory/{today()}.md:3\n"
+    assert "not indexed yet: the index cannot be written" in answer.err
 
 
 def test_an_empty_note_is_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,7 @@ def raise_ours(error: OSError | apsw.Error, path: Path, connection: apsw.Connect
 def _ours(error: OSError | apsw.Error, path: Path, connection: apsw.Connection | None) -> StoreError:
     match error:
         case OSError():
-            return _from_errno(path, error.errno or 0, str(error))
+            return _from_errno(path, error.errno or 0, error.strerror or str(error))
         case apsw.CorruptError() if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
             return KeywordsDamaged(
                 f"the keyword tables of {path} are damaged: {error}", remedy="memdeck doctor --repair"
@@ -61,5 +61,5 @@ def _from_errno(path: Path, number: int, words: str) -> StoreError:
     if number in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(f"no space left for {path}")
     if number in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return StoreReadOnly(f"{path}: {words}")
+        return StoreReadOnly(f"{path} cannot be written: {words}")
     return StoreError(f"{path}: {words}")

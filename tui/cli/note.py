@@ -50,7 +50,10 @@ def tell(written: Written, *, as_json: bool) -> None:
                 "startLine": citation.start_line,
                 "endLine": citation.end_line,
                 "citation": str(citation),
+                **({"warning": written.warning} if written.warning else {}),
             }
         )
     else:
         output.line(output.visible(f"{written.path}:{citation.start_line}"))
+        if written.warning:
+            output.note(f"warning: {output.visible(written.warning)}")
