@@ -276,11 +276,13 @@ class Memory:
     def note(self, text: str) -> Written:
         """Append to today's note and make it searchable at once. Raises WriteFailed, NotAllowed."""
         from core.capture import append_note
+
         return self._index_now(append_note(self.workspace, text, now=self._now()))
 
     def save_excerpt(self, excerpt: Excerpt, *, slug: str | None = None) -> Written:
         """Keep messages of a session as a new memory file. Raises WriteFailed, NotAllowed."""
         from core.capture import save_excerpt
+
         return self._index_now(save_excerpt(self.workspace, excerpt, now=self._now(), slug=slug))
 
     def context(self) -> tuple[GetResult, ...]:
@@ -325,11 +327,10 @@ class Memory:
         return self.backend.forget((path,), back=True)
 
     def _index_now(self, written: Written) -> Written:
-        """Index what was written; it stands in its file, so trouble with the index is told and not raised."""
         try:
             self.sync("manual", vectors=False, paths=(written.absolute,))
             return written
-        except StoreError as error:
+        except StoreError as error:  # The text stands in its file all the same: told, not raised.
             return replace(written, warning=f"written, but not indexed yet: {error}")
 
     def _now(self) -> datetime:
