@@ -171,6 +171,22 @@ def test_a_literal_match_comes_first(shelf: Shelf) -> None:
     assert first.score >= 0.9
 
 
+@pytest.mark.parametrize(
+    "query", ["memory/trips/2026-05-01.md", "2026-05-01.md", "2026-05-01", "./memory/trips/2026-05-01.md"]
+)
+def test_a_document_that_the_query_names_comes_first(shelf: Shelf, query: str) -> None:
+    shelf.pad(60).put("memory/trips/2026-05-01.md", "Gravel and lichen.\n")
+    shelf.put("memory/other.md", "See trips, 2026, memory, 05, 01, md and md again.\n")
+    assert shelf.paths(query)[0] == "memory/trips/2026-05-01.md"
+
+
+def test_filters_without_words_say_what_is_missing(shelf: Shelf) -> None:
+    shelf.put("memory/a.md", "text\n")
+    result = shelf.search("source:memory")
+    assert (result.hits, result.filters) == ((), ("source:memory",))
+    assert result.warning is not None
+
+
 def test_a_phrase_is_exact(shelf: Shelf) -> None:
     shelf.pad(60).fill(
         {"memory/1.md": "the quick brown fox\n", "memory/2.md": "the quick fox\n", "memory/3.md": "quick foxes\n"}

@@ -19,7 +19,8 @@ Scores are a logistic of the fused evidence, anchored at the first hit's strengt
 
 coverage is the share, weighed by rarity, of the query's words that the first hit holds, 1.5 times it where the query is
 written without blanks (some pairs of its characters belong to no word), at most 1; floor is the cosine that the model
-gives to unrelated text, or what two deviations above the mean of this query's cosines are, if that is more. So a query without an answer has low scores, however far its first hit stands out.
+gives to unrelated text, or what two deviations above the mean of this query's cosines are, if that is more. So a query
+without an answer has low scores, however far its first hit stands out.
 Decay multiplies the score; the order is by what results, ties by path and line.
 """
 

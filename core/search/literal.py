@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 import apsw
@@ -20,6 +21,9 @@ MOST_CANDIDATES = 400
 """Chunks whose text is read to verify one literal; a literal in more is none that tells chunks apart."""
 MOST_LITERALS = 50
 MOST_IDENTIFIERS = 8
+IDENTIFIER_CANDIDATES = 150
+MOST_NAMED = 10
+LONGEST_NAME = 200
 WINDOW = 4
 LONGEST_PART = 4
 MOST_TRIGRAMS = 24
@@ -134,6 +138,24 @@ class Literals:
         found = self._connection.execute(f"SELECT id FROM chunks WHERE instr(lower(text), ?1) {scope} LIMIT ?2", values)
         return [int(chunk_id) for (chunk_id,) in found]
 
+    def of_name(self, query: Query) -> list[int]:
+        """The first chunks of documents that the query names: by path, by file name, or by that without its suffix."""
+        name = query.text.strip('"').replace("\\", "/").removeprefix("./")
+        if not name or len(name) > LONGEST_NAME or " " in name:
+            return []
+        forms = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")} | {name}
+        patterns = ["%" + re.sub(r"([%_\\])", r"\\\1", form) + "%" for form in forms]
+        condition = " OR ".join(["path LIKE ? ESCAPE '\\'"] * len(patterns))
+        scope = "" if self._allowed is None else " AND chunks.id IN (SELECT value FROM carray(?))"
+        found = self._connection.execute(
+            "SELECT chunks.id, path FROM files JOIN chunks ON chunks.file_id = files.id AND ordinal = 0 "
+            f"WHERE ({condition}){scope} ORDER BY path LIMIT {MOST_CANDIDATES}",
+            [*patterns, *([] if self._allowed is None else [id_array(self._allowed)])],
+        )
+        asked = fold(name)
+        named = [(int(chunk_id), fold(str(path))) for chunk_id, path in found]
+        return [chunk_id for chunk_id, path in named if asked in _names_of(path)][:MOST_NAMED]
+
     def of_query(self, query: Query) -> list[int]:
         """The chunks that hold the whole query as it stands, at most 50: the literal hits."""
         if query.only_phrases:
@@ -158,7 +180,7 @@ class Literals:
         """Σ idf over the query's identifiers that 1 to 50 chunks hold, a quarter of it for words joined by hyphens."""
         evidence: dict[int, float] = {}
         for identifier in identifiers(query):
-            found = self.chunks_with(identifier, whole_words=False)
+            found = self.chunks_with(identifier, whole_words=False, most=IDENTIFIER_CANDIDATES)
             if not found or len(found) > MOST_LITERALS:
                 continue
             weight = rarity(len(found), terms.chunks)
@@ -167,6 +189,11 @@ class Literals:
             for chunk_id in found:
                 evidence[chunk_id] = evidence.get(chunk_id, 0.0) + weight
         return evidence
+
+
+def _names_of(path: str) -> tuple[str, str, str]:
+    name = path.rpartition("/")[2]
+    return path, name, name.rpartition(".")[0]
 
 
 def holds(folded: str, needle: str, *, at_borders: bool) -> bool:

@@ -93,7 +93,7 @@ class Searcher:
         query = parse_query(request.query, today=self._today)
         found = SearchResult(request.query, mode=self._mode(request, query_vector), filters=query.typed_filters)
         if query.blank:
-            return found
+            return replace(found, warning="filters alone find nothing: add a word") if query.filters else found
         with self._reading(cancel):
             ranking = self._rank(request, query, query_vector, cancel)
             if ranking is None:

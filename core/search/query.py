@@ -144,9 +144,10 @@ def parse_query(text: str, *, today: Callable[[], date] | None = None) -> Query:
     `"quoted"` is an exact phrase when the quotes stand around whole words, an unpaired quote is text. Filters are
     `source:memory|sessions`, `path:TEXT` (or a pattern with `*`), `dialect:NAME`, `after:` and `before:` with
     `YYYY[-MM[-DD]]`, `today`, `yesterday` or an age such as `7d`, `2w`, `3m`, `1y`; values may be quoted. A word with
-    a colon that is none of these is text. Control characters and lone surrogates read as blanks.
+    a colon that is none of these is text. NUL is left out; other control characters and lone
+    surrogates read as blanks.
     """
-    cleaned = _UNREADABLE.sub(" ", text[:MAX_LENGTH])
+    cleaned = _UNREADABLE.sub(" ", text[:MAX_LENGTH].replace("\0", ""))
     reader = _FilterReader(today or (lambda: datetime.now().astimezone().date()))
     asked = semantic_text = " ".join(cleaned.split())
     phrases: list[str] = []

@@ -84,7 +84,7 @@ class Retrieval:
         expression = match_any(affordable(self._terms.asked))
         connection = self._database.connection
         words = best_by_words(connection, expression, limit=BEST_BY_WORDS, allowed=self._allowed)
-        literal = self._literals.of_query(self._query)
+        literal = [*self._literals.of_query(self._query), *self._literals.of_name(self._query)]
         identifiers = self._literals.identifier_evidence(self._query, self._terms)
         found = [*words, *literal, *identifiers]
         if found and self._is_crowded(found):
