@@ -125,8 +125,8 @@ def test_of_several_days_the_narrowest_counts() -> None:
     assert (query.filters.after, query.filters.before) == (date(2026, 3, 1), date(2026, 12, 1))
 
 
-def test_nul_and_control_characters_part_words_and_cut_nothing() -> None:
-    assert parsed("a\x00b\x1b[2Jc").text == "a b [2Jc"
+def test_nul_is_left_out_and_control_characters_part_words() -> None:
+    assert parsed("a\x00b\x1b[2Jc").text == "ab [2Jc"
 
 
 def test_a_pasted_log_is_read_up_to_a_bound() -> None:
