@@ -6,16 +6,18 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from core.backends.qmd import QmdBackend
-from core.backends.qmd_sessions import SessionSource
+from core.backends.qmd_sessions import MaskedSessions
 from core.events import EventBus
 from core.settings import load_settings
 from core.settings.model import Settings
+from core.types import Source
 
 
 @cache
@@ -57,7 +59,8 @@ def backend_for(
     command: str,
     *,
     environ: dict[str, str] | None = None,
-    sessions: SessionSource | None = None,
+    sessions: MaskedSessions | None = None,
+    forgotten: Callable[[], frozenset[tuple[Source, str]]] = frozenset,
     **flags: object,
 ) -> QmdBackend:
     """A qmd backend over `root/ws`, with its index beside `root/index.sqlite`."""
@@ -71,6 +74,7 @@ def backend_for(
         environ={"PATH": os.environ.get("PATH", os.defpath), **(environ or {})},
         home=root / "home",
         sessions=sessions,
+        forgotten=forgotten,
     )
 
 
@@ -90,11 +94,11 @@ def answer(*hits: tuple[str, int, str], collection: str = "memory-dir-main") -> 
     return json.dumps(rows, ensure_ascii=False, indent=2)
 
 
-UPDATED = "echo 'Indexed: 0 new, 0 updated, 1 unchanged, 0 removed'"
+UPDATED = "echo 'Indexed: 2 new, 0 updated, 0 unchanged, 0 removed'"
 
 
 def fake_qmd(root: Path, search: str, *, update: str = UPDATED) -> str:
-    """A program that has all collections and answers a search by the shell commands `search`.
+    """A program that takes any collection and answers a search by the shell commands `search`.
 
     It is for what the real qmd cannot be made to show: noise, death by signal, hanging. `$ROOT` is its folder;
     `$ROOT/calls` gets one line for each call.
@@ -107,15 +111,8 @@ shift 2
 echo "$*" | head -n 1 >> "$ROOT/calls"
 case "$1" in
     --version) echo 'qmd 2.8.3 (fake)' ;;
-    collection)
-        case "$2" in
-            list) cat "$ROOT/collections" 2>/dev/null || echo 'No collections found.' ;;
-            add) printf '%s (qmd://%s/)\\n' "$5" "$5" >> "$ROOT/collections"
-                 mkdir -p cache/qmd; : > cache/qmd/memdeck.sqlite
-                 echo 'Indexed: 1 new, 0 updated, 0 unchanged, 0 removed' ;;
-            remove) grep -v "^$3 " "$ROOT/collections" > "$ROOT/left"; mv "$ROOT/left" "$ROOT/collections" ;;
-        esac ;;
-    update) {update} ;;
+    collection) echo "removed $3" ;;
+    update) mkdir -p cache/qmd; : > cache/qmd/memdeck.sqlite; {update} ;;
     search | vsearch | query)
 {search}
     ;;

@@ -115,13 +115,16 @@ def test_another_program_of_that_name_is_not_taken_for_qmd(tmp_path: Path) -> No
 
 
 def test_a_lost_collection_is_registered_and_asked_for_once_more(playing: Make, tmp_path: Path) -> None:
-    lost = 'if [ -e "$ROOT/lost" ]; then ' + show(FOUND) + '\nelse : > "$ROOT/lost"; : > "$ROOT/collections"\n'
-    backend = playing(lost + "echo 'Collection not found: memory-dir-main' >&2; exit 1; fi")
+    config = "config/qmd/memdeck.yml"
+    backend = playing(
+        f"if [ -e {config} ]; then {show(FOUND)}\nelse echo 'Collection not found: memory-dir-main' >&2; exit 1; fi"
+    )
+    (backend.root / config).unlink()
+    before = len(calls(tmp_path))
 
     assert ask(backend) == ["memory/a.md#L1"]
 
-    asked = calls(tmp_path)
-    assert [call.split()[0] for call in asked[-4:]] == ["search", "collection", "collection", "search"]
+    assert [call.split()[0] for call in calls(tmp_path)[before:]] == ["search", "search"]
 
 
 def test_a_collection_that_stays_lost_is_an_error(playing: Make) -> None:
@@ -212,7 +215,6 @@ def test_a_search_waits_a_moment_for_a_running_update_then_goes_on(playing: Make
 
 def test_closing_ends_an_update(playing: Make, tmp_path: Path) -> None:
     backend = playing(show(FOUND), update='echo $$ > "$ROOT/child"; exec sleep 100', synced=False)
-    backend.sync("manual")
     updating = in_background(lambda: backend.sync("manual"))
     wait_for((tmp_path / "child").exists)
 
@@ -235,7 +237,7 @@ def test_giving_up_ends_the_program(playing: Make, tmp_path: Path) -> None:
 
 def test_an_update_that_fails_is_tried_again_at_the_start(playing: Make, tmp_path: Path) -> None:
     flaky = 'n=$(grep -c ^update "$ROOT/calls"); [ "$n" -ge 3 ] || { echo busy >&2; exit 1; }; echo ok'
-    backend = playing(show(FOUND), update=flaky)
+    backend = playing(show(FOUND), update=flaky, synced=False)
 
     backend.start()
 
@@ -263,13 +265,14 @@ def test_updates_come_by_the_clock(playing: Make, tmp_path: Path) -> None:
 def test_changes_are_gathered_before_an_update(playing: Make, tmp_path: Path) -> None:
     backend = playing(show(FOUND), **{"qmd.update.debounce_ms": 60_000})
     backend.start()
-    wait_for(lambda: calls(tmp_path).count("update") == 1)
+    wait_for(lambda: calls(tmp_path).count("update") == 2)
+    wait_for(lambda: not backend.facts()["updating"])
 
     for _ in range(20):
         backend.files_changed()
     time.sleep(0.3)
 
-    assert calls(tmp_path).count("update") == 1
+    assert calls(tmp_path).count("update") == 2
 
 
 def test_vectors_are_made_where_they_are_searched_and_the_model_is_there(playing: Make, tmp_path: Path) -> None:
@@ -345,21 +348,37 @@ def test_the_first_rule_that_matches_decides(key: str, allowed: bool) -> None:
 
 
 def test_collections_are_named_by_what_they_hold_and_by_the_agent(tmp_path: Path) -> None:
-    write_files(tmp_path / "ws", {"memory.md": "x", "memory/a.md": "x", "docs/x.md": "x", "one [1].md": "x"})
+    write_files(tmp_path / "ws", {"memory.md": "x", "docs/x.md": "x", "one [1].md": "x"})
     (tmp_path / "ws/link").symlink_to(tmp_path / "ws/docs")
     paths = [{"path": "docs", "name": "Team Docs"}, {"path": "docs", "pattern": "*.md"}, {"path": "absent"}]
     settings = settings_for(tmp_path, "qmd", **{"qmd.paths": paths, "extra_paths": ["link", "one [1].md"]})
 
     found = wanted_collections(tmp_path / "ws", settings, agent="Ops.2", home=tmp_path, exported=tmp_path / "sessions")
 
-    assert [(one.name, one.root.removeprefix(str(tmp_path)), one.pattern, one.source) for one in found] == [
-        ("memory-alt-ops-2", "/ws", "memory.md", "memory"),
-        ("memory-dir-ops-2", "/ws/memory", "**/*.md", "memory"),
-        ("team-docs-ops-2", "/ws/docs", "**/*.md", "memory"),
-        ("custom-2-ops-2", "/ws/docs", "*.md", "memory"),
-        ("custom-5-ops-2", "/ws", "one ?1?.md", "memory"),
-        ("sessions-ops-2", "/sessions", "**/*.md", "sessions"),
+    assert [(one.name, one.root.removeprefix(str(tmp_path)), one.pattern, one.is_there) for one in found] == [
+        ("memory-alt-ops-2", "/ws", "memory.md", True),
+        ("memory-dir-ops-2", "/ws/memory", "**/*.md", False),
+        ("team-docs-ops-2", "/ws/docs", "**/*.md", True),
+        ("custom-2-ops-2", "/ws/docs", "*.md", True),
+        ("custom-3-ops-2", "/ws/absent", "**/*.md", False),
+        ("custom-5-ops-2", "/ws", r"one \[1\].md", True),
+        ("sessions-ops-2", "/sessions", "**/*.md", False),
     ]
+    assert [one.source for one in found[-2:]] == ["memory", "sessions"]
+
+
+def test_what_was_forgotten_is_left_out_of_its_collection(tmp_path: Path) -> None:
+    write_files(tmp_path / "ws", {"MEMORY.md": "x", "memory/a.md": "x"})
+    settings = settings_for(tmp_path, "qmd", extra_paths=[str(tmp_path / "extra")])
+    forgotten = ["memory/sub/a [1].md", f"{tmp_path}/extra/b.md", "MEMORY.md"]
+
+    root, memory, extra = wanted_collections(
+        tmp_path / "ws", settings, agent="main", home=tmp_path, forgotten=forgotten
+    )
+
+    assert root.ignore == ("MEMORY.md", "memory/sub/a \\[1\\].md")
+    assert memory.ignore[-1] == "sub/a \\[1\\].md"
+    assert extra.ignore[-1] == "b.md"
 
 
 def test_qmds_own_paths_can_be_read_and_are_found_by_the_built_in_index_too(tmp_path: Path) -> None:

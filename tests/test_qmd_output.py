@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.backends.qmd_output import (
-    collection_names,
     error_words,
     parse_hits,
     split_address,
@@ -118,16 +117,6 @@ def test_a_snippet_without_a_range_has_no_lines() -> None:
 def test_only_the_index_name_is_taken_off_an_address() -> None:
     assert split_address("qmd://c/sub/a b?c.md?index=memdeck", index="memdeck") == ("c", "sub/a b?c.md")
     assert split_address("qmd://c/100%25.md", index="memdeck") == ("c", "100%25.md")
-
-
-def test_collections_are_read_from_their_list() -> None:
-    listed = (
-        "Collections (2):\n\n\x1b[36mmemory-root-main\x1b[0m (qmd://memory-root-main/)\n  Pattern:  MEMORY.md\n"
-        "  Files:    1\n\nmemory-dir-main (qmd://memory-dir-main/)\n  Pattern:  **/*.md\n"
-    )
-
-    assert collection_names(listed) == ("memory-root-main", "memory-dir-main")
-    assert collection_names("No collections found. Run 'qmd collection add .' to create one.") == ()
 
 
 def test_the_counts_of_all_collections_are_summed() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from core.backends.qmd_sessions import MaskedSession, SessionExport, SessionRef
+from core.backends.qmd_sessions import MaskedSession, SessionExport, SessionList, SessionRef
 from core.errors import MemdeckError
 from core.types import SearchRequest
 from tests.qmd_bench import answer, backend_for, fake_qmd, needs_qmd, real_qmd, write_files
@@ -22,13 +21,13 @@ class Sessions:
 
     def __init__(self, **found: tuple[float, list[tuple[int, str]]]) -> None:
         self.found = {f"sessions/pi/{name}.jsonl": entry for name, entry in found.items()}
-        self.complete = True
+        self.uncertain: tuple[str, ...] = ()
         self.broken: set[str] = set()
         self.rendered: list[str] = []
 
-    def sessions(self) -> tuple[Iterable[SessionRef], bool]:
+    def list(self) -> SessionList:
         refs = [SessionRef(path, str(lines), int(last * 1000)) for path, (last, lines) in self.found.items()]
-        return refs, self.complete
+        return SessionList(tuple(refs), self.uncertain)
 
     def render(self, path: str) -> MaskedSession:
         self.rendered.append(path)
@@ -103,10 +102,10 @@ def test_a_session_that_is_gone_is_removed_but_not_where_a_folder_could_not_be_r
     export, sessions = exported(tmp_path), Sessions(one=LEMONS, two=PEARS)
     export.export(sessions)
     del sessions.found["sessions/pi/one.jsonl"]
-    sessions.complete = False
+    sessions.uncertain = ("sessions/pi",)
     export.export(sessions)
     kept = len(names(export))
-    sessions.complete = True
+    sessions.uncertain = ("sessions/codex",)
 
     export.export(sessions)
 

@@ -40,6 +40,16 @@ class Primary(MemoryBackend, Protocol):
 
     def files_changed(self) -> None: ...
 
+    def purge(self) -> None:
+        """Leave nothing of what is gone or forgotten. Raises BackendError."""
+        ...
+
+
+class Secondary(MemoryBackend, Protocol):
+    """The backend that answers where the first does not."""
+
+    def forget(self, paths: tuple[str, ...], *, back: bool = False) -> SyncReport: ...
+
 
 class FallbackBackend:
     """Two backends as one: `primary` answers within `limit_seconds`, else `secondary` does, marked in the result.
@@ -50,7 +60,7 @@ class FallbackBackend:
     def __init__(
         self,
         primary: Primary,
-        secondary: MemoryBackend,
+        secondary: Secondary,
         *,
         limit_seconds: float,
         cooldown_seconds: float,
@@ -199,6 +209,19 @@ class FallbackBackend:
             return replace(report, warning="; ".join(part for part in (report.warning, warning) if part))
         self._answered()
         return replace(report, seconds={**report.seconds, **own.seconds})
+
+    def forget(self, paths: tuple[str, ...], *, back: bool = False) -> SyncReport:
+        """Take documents out of both for good, or let them come `back`. Raises StoreError."""
+        report = self.secondary.forget(paths, back=back)
+        if back:
+            self.primary.files_changed()
+            return report
+        try:
+            self.primary.purge()
+        except BackendError as error:
+            warning = f"{self.primary.name} still has the text: {error}"
+            return replace(report, warning="; ".join(part for part in (report.warning, warning) if part))
+        return report
 
     def close(self) -> None:
         self.primary.close()

@@ -17,7 +17,7 @@ from core.backends.qmd_page import fill_page
 from core.backends.qmd_process import ProgramCancelled, ProgramTimeout
 from core.backends.qmd_program import QmdProgram, UnknownCollection
 from core.backends.qmd_query import all_words, any_words
-from core.backends.qmd_sessions import ExportReport, SessionExport, SessionSource
+from core.backends.qmd_sessions import ExportReport, MaskedSessions, SessionExport
 from core.backends.qmd_upkeep import QmdUpkeep
 from core.errors import BackendError, SearchCancelled, SyncCancelled
 from core.events import Event, EventBus, FileIndexed, FileRemoved, FileRenamed
@@ -31,6 +31,13 @@ UPDATE_WAIT_SECONDS = 0.5
 MOST_RAW = 200
 CHECK_SECONDS = 60.0
 _MODES: Mapping[str, SearchMode] = {"search": "keyword", "lex": "keyword", "vsearch": "semantic", "query": "hybrid"}
+
+
+Forgotten = Callable[[], frozenset[tuple[Source, str]]]
+
+
+def _nothing() -> frozenset[tuple[Source, str]]:
+    return frozenset()
 
 
 class NotReady(BackendError):
@@ -61,15 +68,18 @@ class QmdBackend:
         workspace: Path,
         environ: Mapping[str, str],
         home: Path,
-        sessions: SessionSource | None = None,
+        sessions: MaskedSessions | None = None,
+        forgotten: Forgotten = _nothing,
         now: Callable[[], float] = time.time,
     ) -> None:
+        """`forgotten` tells (source, path) of the documents that must not come back. Raises StoreError."""
         self._settings = settings
         self._workspace = workspace
         self._home = home
         self.root = store.absolute().with_name(f"{store.stem}.qmd")
         self._program = QmdProgram(settings.qmd, root=self.root, environ=environ, home=home)
         self._sessions = sessions if settings.qmd.sessions.enabled else None
+        self._forgotten = forgotten
         given = settings.qmd.sessions.export_dir
         folder = expand_user(given, home) if given is not None else self.root / "sessions"
         self._export = SessionExport(home / folder, retention_days=settings.qmd.sessions.retention_days, now=now)
@@ -83,6 +93,7 @@ class QmdBackend:
                 agent=agent,
                 home=home,
                 exported=self._export.folder if self._sessions is not None else None,
+                forgotten=[path for source, path in forgotten() if source == "memory"],
             ),
             export=self._export_sessions if self._sessions is not None else None,
         )
@@ -139,6 +150,7 @@ class QmdBackend:
                 raws,
                 most=self._most(request),
                 collections=self._upkeep.registered,
+                forgotten=self._forgotten(),
                 read=self._open,
                 maker=maker,
                 cancelled=cancelled,
@@ -197,10 +209,11 @@ class QmdBackend:
     ) -> list[RawHit]:
         most = MOST_RAW if query.filters else min(MOST_RAW, max(20, 2 * self._most(request)))
         for last in (False, True):
-            names = [one.name for one in self._upkeep.registered.values() if one.source in sources]
+            registered = self._upkeep.registered
+            if not registered or not self._program.index_file.exists():
+                raise NotReady("qmd has not indexed this memory yet", remedy="run `memdeck index`")
+            names = [one.name for one in registered.values() if one.source in sources]
             if not names:
-                if not self._upkeep.registered:
-                    raise NotReady("qmd has not indexed this memory yet", remedy="run `memdeck index`")
                 return []
             seconds = deadline - time.monotonic()
             if seconds <= 0:
@@ -218,7 +231,7 @@ class QmdBackend:
             except UnknownCollection:
                 if last:
                     raise
-                self._upkeep.repair(deadline - time.monotonic())
+                self._upkeep.repair()
         raise AssertionError("the loop returns or raises")
 
     def _check_models(self, command: str) -> None:
@@ -304,7 +317,8 @@ class QmdBackend:
 
     def _export_sessions(self, cancelled: Callable[[], bool]) -> None:
         if self._sessions is not None:
-            self.exported = self._export.export(self._sessions, cancelled)
+            forgotten = frozenset(path for source, path in self._forgotten() if source == "sessions")
+            self.exported = self._export.export(self._sessions, cancelled, forgotten=forgotten)
 
     # -- knowing
 

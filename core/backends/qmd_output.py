@@ -1,4 +1,4 @@
-"""Reads what qmd prints: hits as JSON with noise around it, names of collections, counts of an update."""
+"""Reads what qmd prints: hits as JSON with noise around it, counts of an update, complaints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from core.text.lines import scrub
 
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? @@[^\n]*(?:\n|$)")
-_COLLECTION = re.compile(r"^(\S+) \(qmd://\1/\)", re.M)
 _COUNTS = re.compile(r"Indexed: (\d+) new, (\d+) updated, (\d+) unchanged, (\d+) removed")
 _UNREADABLE = re.compile(r"Skipped unreadable file: (.+)")
 _NOTHING = re.compile(r"no results found", re.I)
@@ -129,13 +128,8 @@ def split_snippet(snippet: str) -> tuple[int, int, tuple[str, ...]]:
     return int(head[1]), int(head[2] or 1), lines
 
 
-def collection_names(output: str) -> tuple[str, ...]:
-    """Names of the collections that `collection list` prints."""
-    return tuple(_COLLECTION.findall(plain(output)))
-
-
 def update_counts(output: str, errors: str) -> UpdateCounts:
-    """What `update` and `collection add` print of their work, summed up."""
+    """What `update` prints of its work, summed up."""
     rows = [tuple(map(int, found)) for found in _COUNTS.findall(plain(output))]
     new, updated, unchanged, removed = (sum(column) for column in zip(*rows, strict=True)) if rows else (0, 0, 0, 0)
     return UpdateCounts(new, updated, unchanged, removed, tuple(_UNREADABLE.findall(plain(errors))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from core.backends.qmd_collections import Collection
@@ -10,7 +10,7 @@ from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head
 from core.backends.qmd_output import RawHit
 from core.backends.qmd_sessions import HEAD_LINES
 from core.errors import NotAllowed, SearchCancelled, Undecodable
-from core.types import Hit
+from core.types import Hit, Source
 
 Opener = Callable[[Collection, str], FoundDocument]
 """Reads the document that a collection's file stands for. Raises NotAllowed, OSError, Undecodable."""
@@ -39,13 +39,14 @@ def fill_page(
     *,
     most: int,
     collections: Mapping[str, Collection],
+    forgotten: Set[tuple[Source, str]],
     read: Opener,
     maker: HitMaker,
     cancelled: Callable[[], bool],
 ) -> Page:
-    """Up to `most` hits in qmd's order; where sessions alone would fill the page, memory's best has the last place.
+    """Up to `most` hits in qmd's order, none of a `forgotten` document.
 
-    Raises SearchCancelled.
+    Where sessions alone would fill the page, memory's best has the last place. Raises SearchCancelled.
     """
     hits: list[Hit] = []
     seen: set[str] = set()
@@ -61,7 +62,8 @@ def fill_page(
             continue
         try:
             document = read(collection, raw.path)
-            if document.path in seen or not maker.passes(document):
+            known = document.path in seen or (document.source, document.path) in forgotten
+            if known or not maker.passes(document):
                 continue
             seen.add(document.path)
             score = min(score, raw.score)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from core.backends.qmd_collections import INDEX, Collection
-from core.backends.qmd_output import RawHit, UpdateCounts, collection_names, error_words, parse_hits, update_counts
+from core.backends.qmd_output import RawHit, UpdateCounts, error_words, parse_hits, update_counts
 from core.backends.qmd_process import Outcome, run_program
 from core.errors import BackendError
 from core.settings.paths import expand_user
@@ -58,7 +59,7 @@ class QmdProgram:
         self._home = home
         self.root = root
         self.index_file = root / "cache" / "qmd" / f"{INDEX}.sqlite"
-        self._config = root / "config" / "qmd"
+        self.config_file = root / "config" / "qmd" / f"{INDEX}.yml"
 
     def version(self, cancelled: Cancelled = _never) -> str:
         """What `qmd --version` says, without the name."""
@@ -69,15 +70,29 @@ class QmdProgram:
             raise BackendError(f"{self._settings.command} is no qmd that can be used: {said}", remedy=REMEDY)
         return f"{found[1]}.{found[2]}"
 
-    def collections(self, cancelled: Cancelled = _never) -> tuple[str, ...]:
-        """Names of the registered collections."""
-        return collection_names(self._done(["collection", "list"], self._command_seconds, cancelled).stdout)
+    def configure(self, collections: Iterable[Collection]) -> None:
+        """Make these qmd's collections; the next update looks at their files."""
+        # By its real path: below a symlink qmd takes every file for one outside of its collection.
+        rows = {
+            one.name: {"path": os.path.realpath(one.root), "pattern": one.pattern, "ignore": list(one.ignore)}
+            for one in collections
+        }
+        self._prepare()
+        draft = self.config_file.with_name(f".{self.config_file.name}.tmp")
+        try:
+            # JSON is YAML. What qmd adds of its own, it adds again.
+            draft.write_text(json.dumps({"collections": rows}, ensure_ascii=False, indent=1), "utf-8")
+            draft.replace(self.config_file)
+        except (OSError, UnicodeError) as error:
+            raise BackendError(f"{self.config_file} cannot be written: {error}") from error
 
-    def add(self, collection: Collection, cancelled: Cancelled = _never) -> UpdateCounts:
-        """Register a collection and index it."""
-        words = ["collection", "add", collection.root, "--name", collection.name, "--mask", collection.pattern]
-        outcome = self._done(words, max(self._command_seconds, self._update_seconds), cancelled)
-        return update_counts(outcome.stdout, outcome.stderr)
+    def discard(self) -> None:
+        """Throw qmd's index away; the next update makes it anew."""
+        try:
+            for file in self.index_file.parent.glob(f"{INDEX}.sqlite*"):
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise BackendError(f"{self.index_file} cannot be removed: {error.strerror}") from error
 
     def remove(self, name: str, cancelled: Cancelled = _never) -> None:
         """Take a collection and its documents out of the index."""
@@ -133,7 +148,7 @@ class QmdProgram:
         for kind, variable in (("embed", "EMBED"), ("generate", "GENERATE"), ("rerank", "RERANK")):
             chosen[kind] = self._outer.get(f"QMD_{variable}_MODEL") or chosen[kind]
         with suppress(OSError):
-            chosen.update(_PINNED.findall((self._config / f"{INDEX}.yml").read_text("utf-8", "replace")))
+            chosen.update(_PINNED.findall(self.config_file.read_text("utf-8", "replace")))
         names = {entry.name for entry in self._models.iterdir()} if self._models.is_dir() else set()
         for kind in _NEEDED.get(command, ()):
             model = chosen[kind].strip()
@@ -208,7 +223,7 @@ class QmdProgram:
     def _prepare(self) -> None:
         """Make qmd's folders, readable for this user alone, and lend it the user's models."""
         try:
-            for folder in (self.root, self._config, self.index_file.parent):
+            for folder in (self.root, self.config_file.parent, self.index_file.parent):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             own = self.index_file.parent / "models"
             if self._models.is_dir() and not own.exists():
@@ -231,7 +246,7 @@ class QmdProgram:
             "NO_COLOR": "1",
             "XDG_CONFIG_HOME": str(self.root / "config"),
             "XDG_CACHE_HOME": str(self.root / "cache"),
-            "QMD_CONFIG_DIR": str(self._config),
+            "QMD_CONFIG_DIR": str(self.config_file.parent),
         }
 
 

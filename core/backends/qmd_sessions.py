@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Protocol
 
 from core.backends.qmd_hits import FoundDocument
 from core.errors import MemdeckError
+from core.sources.rules import is_within
 from core.text.lines import scrub, split_lines
 from core.types import FileFailure
 
@@ -52,11 +53,19 @@ class MaskedSession:
     date_ms: int | None = None
 
 
-class SessionSource(Protocol):
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    """All sessions, but for those below the path prefixes `uncertain`: these could not be looked at."""
+
+    refs: tuple[SessionRef, ...]
+    uncertain: tuple[str, ...] = ()
+
+
+class MaskedSessions(Protocol):
     """Where sessions come from."""
 
-    def sessions(self) -> tuple[Iterable[SessionRef], bool]:
-        """All sessions, and whether these are really all: False where a folder could not be read. Raises OSError."""
+    def list(self) -> SessionList:
+        """Raises OSError."""
         ...
 
     def render(self, path: str) -> MaskedSession:
@@ -102,25 +111,36 @@ class SessionExport:
         self._retention_days = retention_days
         self._now = now
 
-    def export(self, source: SessionSource, cancelled: Callable[[], bool] = lambda: False) -> ExportReport:
-        """Write what changed, remove what is too old or gone. Raises OSError where the folder cannot be written."""
+    def export(
+        self,
+        source: MaskedSessions,
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        forgotten: Set[str] = frozenset(),
+    ) -> ExportReport:
+        """Write what changed, remove what is too old, gone or `forgotten` (paths).
+
+        Raises OSError where the folder cannot be written.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.folder / _MAPS).mkdir(mode=0o700, exist_ok=True)
         kept = self._manifest()
-        refs, complete = source.sessions()
+        listed = source.list()
         counts = _Counts()
         wanted: set[str] = set()
         try:
-            for ref in refs:
+            for ref in listed.refs:
                 if cancelled():
                     return ExportReport(counts.written, counts.unchanged, counts.removed, tuple(counts.failed))
                 name = _file_name(ref.path)
-                if not self._is_recent(ref.last_ms):
+                if not self._is_recent(ref.last_ms) or ref.path in forgotten:
                     continue
                 wanted.add(name)
                 self._export_one(name, ref, source, kept, counts)
             for name, entry in list(kept.items()):
-                if name not in wanted and (complete or not self._is_recent(entry.last_ms)):
+                lost = any(is_within(entry.path, prefix) for prefix in listed.uncertain)
+                keep = lost and self._is_recent(entry.last_ms) and entry.path not in forgotten
+                if name not in wanted and not keep:
                     self._remove(name)
                     del kept[name]
                     counts.removed += 1
@@ -130,7 +150,7 @@ class SessionExport:
         return ExportReport(counts.written, counts.unchanged, counts.removed, tuple(counts.failed))
 
     def _export_one(
-        self, name: str, ref: SessionRef, source: SessionSource, kept: dict[str, _Entry], counts: _Counts
+        self, name: str, ref: SessionRef, source: MaskedSessions, kept: dict[str, _Entry], counts: _Counts
     ) -> None:
         known = kept.get(name)
         if known is not None and known.key == ref.key and (self.folder / name).exists():

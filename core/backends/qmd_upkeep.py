@@ -75,15 +75,15 @@ class QmdUpkeep:
         self._busy_since = 0.0
         self._thread: threading.Thread | None = None
         self._changed = False
-        self._registered = self._read_record()
+        self._known = self._read_record()
         self.state = UpkeepState()
 
     @property
     def registered(self) -> dict[str, Collection]:
-        """The collections that can be searched, by name."""
-        if not self._registered:
-            self._registered = self._read_record()
-        return self._registered
+        """The collections that can be searched, by name: indexed once, and their folders there."""
+        if not self._known:
+            self._known = self._read_record()
+        return {name: one for name, one in self._known.items() if one.is_there}
 
     # -- by hand
 
@@ -102,14 +102,10 @@ class QmdUpkeep:
                 self._embed(stop)
             return counts
 
-    def repair(self, seconds: float) -> None:
-        """Register all collections anew, as far as that can be done in time. Raises BackendError."""
-        deadline = time.monotonic() + seconds
-        try:
-            with self._working(seconds, self._closing.is_set):
-                self._ensure(lambda: self._closing.is_set() or time.monotonic() > deadline, trust_record=False)
-        except ProgramCancelled:
-            raise BackendError("qmd lost its collections; they are being made anew") from None
+    def repair(self) -> None:
+        """Register the collections again that qmd no longer knows. Raises BackendError."""
+        self._known = self._read_record()
+        self._program.configure(self.registered.values())
 
     def purge(self, cancelled: Callable[[], bool]) -> None:
         """Update, then take what is gone out of the index file for good. Raises BackendError, ProgramCancelled."""
@@ -245,16 +241,9 @@ class QmdUpkeep:
                     self._export(cancelled)
                 except OSError as error:
                     raise BackendError(f"sessions cannot be exported: {error}") from error
-            if force:
-                self._forget_all(cancelled)
-            made, all_new = self._ensure(cancelled)
-            if self._registered and not any(collection.is_there for collection in self._registered.values()):
-                raise BackendError("none of the folders that qmd indexes is there: its index stays as it is")
-            if all_new:
-                counts = UpdateCounts(new=made)
-            else:
-                counts = self._program.update(cancelled)
-                counts = replace(counts, new=counts.new + made, unchanged=max(0, counts.unchanged - made))
+            wanted = self._configure(cancelled, force=force)
+            counts = self._program.update(cancelled)
+            self._save(wanted)
         except BackendError as error:
             self.state = replace(self.state, update_error=str(error))
             raise
@@ -271,41 +260,31 @@ class QmdUpkeep:
             raise
         self.state = replace(self.state, embedded_ms=int(time.time() * 1000), embed_error=None)
 
-    def _forget_all(self, cancelled: Callable[[], bool]) -> None:
-        self._save({})
-        for name in self._program.collections(cancelled):
-            self._program.remove(name, cancelled)
+    def _configure(self, cancelled: Callable[[], bool], *, force: bool) -> dict[str, Collection]:
+        """Tell qmd what there should be, and have it drop what is no longer wanted.
 
-    def _ensure(self, cancelled: Callable[[], bool], *, trust_record: bool = True) -> tuple[int, bool]:
-        """Make qmd's collections those that are wanted; how many documents that added, and whether all were added now.
-
-        A registered folder that is away for now stays registered.
+        A folder that is away for now is left out of the update, so that its documents stay in the index.
         """
-        wanted = {collection.name: collection for collection in self._wanted()}
+        try:
+            wanted = {collection.name: collection for collection in self._wanted()}
+        except StoreError as error:
+            raise BackendError(f"what was forgotten cannot be read: {error}") from error
+        there = {name: one for name, one in wanted.items() if one.is_there}
         record = self._read_record()
-        if trust_record and self._program.index_file.exists() and record == wanted:
-            self._registered = record
-            return 0, not record
-        listed = self._program.collections(cancelled)
-        kept = {name: known for name, known in record.items() if name in listed}
-        for name in listed:
-            known = kept.get(name)
-            away = known is not None and not known.is_there
-            if known is None or (known != wanted.get(name) and not away):
-                self._save({other: value for other, value in kept.items() if other != name})
-                kept.pop(name, None)
-                self._program.remove(name, cancelled)
-        added, old = 0, bool(kept)
-        for name, collection in wanted.items():
-            if name not in kept:
-                added += self._program.add(collection, cancelled).new
-                kept[name] = collection
-                self._save(kept)
-        self._save(kept)
-        return added, not old
+        if record and not there:
+            raise BackendError("none of the folders that qmd indexes is there: its index stays as it is")
+        if force:
+            self._known = {}
+            self._program.discard()
+        gone = {name: one for name, one in record.items() if name not in wanted}
+        self._program.configure((*there.values(), *gone.values()))
+        for name in gone:
+            self._known = {other: one for other, one in self._known.items() if other != name}
+            self._program.remove(name, cancelled)
+        return wanted
 
     def _save(self, collections: dict[str, Collection]) -> None:
-        self._registered = dict(collections)
+        self._known = dict(collections)
         rows = [collection.record() for collection in collections.values()]
         draft = self._record.with_name(f".{self._record.name}.tmp")
         try:
@@ -317,9 +296,10 @@ class QmdUpkeep:
     def _read_record(self) -> dict[str, Collection]:
         try:
             rows = json.loads(self._record.read_text("utf-8"))
-            return {row["name"]: Collection(**row) for row in rows}
+            found = [Collection.of_record(row) for row in rows]
         except (OSError, ValueError, TypeError, KeyError):
             return {}
+        return {collection.name: collection for collection in found}
 
 
 def _later(now: float, seconds: float) -> float | None:
