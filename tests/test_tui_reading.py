@@ -147,3 +147,52 @@ async def test_the_prompt_does_not_touch_the_filter(deck: Any, memory: Memory, r
         await running.rest()
         assert screen.input.value == ""
         assert len(screen.rows.items) == 2
+
+
+async def test_selected_lines_are_cited_and_copied(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        copied: list[str] = []
+        running.app.copy = copied.append
+        await running.press("number_sign", "1", "0", "enter", "v", "j", "j", "k")
+        assert screen.preview.selection == (10, 11)
+        assert any("10-11 (2 lines)" in row for row in running.lines())
+        await running.press("y", "Y")
+        await running.until(lambda: len(copied) == 2)
+        assert copied == ["memory/long.md#L10-L11", "line 10 [/x] \nline 11 [/x] "]
+        await running.press("v")
+        assert screen.preview.selection is None
+
+
+async def test_a_selection_grows_upwards_and_to_the_ends(deck: Any, memory: Memory, reading: Any) -> None:
+    async with deck(memory) as running:
+        screen = await reading(running)
+        await running.press("number_sign", "9", "enter", "v", "k")
+        assert screen.preview.selection == (8, 9)
+        await running.press("G")
+        assert screen.preview.selection == (9, 400)
+        await running.press("g")
+        assert screen.preview.selection == (1, 9)
+
+
+async def test_marked_rows_are_cited_together(deck: Any, memory: Memory) -> None:
+    async with deck(memory, query="café") as running:
+        screen = running.app.screen
+        await running.until(lambda: len(screen.hits.items) >= 2)
+        copied: list[str] = []
+        running.app.copy = copied.append
+        await running.press("tab", "space", "space")
+        assert [row[0] for row in running.lines()[2:4]] == ["*", "*"]
+        await running.press("y")
+        assert copied == ["\n".join(str(hit.citation) for hit in screen.hits.items[:2])]
+        await running.press("g", "space")
+        assert screen.hits.marked_items == [screen.hits.items[1]]
+
+
+async def test_marks_go_with_the_rows_that_have_them(deck: Any, memory: Memory) -> None:
+    async with deck(memory, query="café") as running:
+        screen = running.app.screen
+        await running.until(lambda: len(screen.hits.items) >= 2)
+        await running.press("tab", "space", "slash", "ctrl+u", *"zxqwv")
+        await running.until(lambda: not screen.hits.items)
+        assert not screen.hits.marked

@@ -90,6 +90,7 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
     "status": ({}, "f4", "live sync"),
     "files": ({}, "f5", "indexed"),
     "help": ({"query": "sqlite-vec"}, "f1", "esc closes"),
+    "why": ({"query": "sqlite-vec cannot be loaded"}, "tab x", "what was measured"),
     "note": ({}, "ctrl+n", "esc keeps"),
     "palette": ({"query": "sqlite-vec"}, "ctrl+p", "search: mode"),
 }
@@ -103,7 +104,7 @@ async def test_screen(deck: Any, memory: Memory, text_snapshot: SnapshotAssertio
         if options.get("query", "zxqwv") != "zxqwv":
             await _searching(running)
         if key:
-            await running.press(key)
+            await running.press(*key.split())
         await running.until(lambda: text in "\n".join(running.lines()))
         await running.rest()
         assert steady("\n".join(running.lines())) + "\n" == text_snapshot

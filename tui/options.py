@@ -16,6 +16,7 @@ class AppOptions:
 
     `query` is searched at the start. `open_workspace` opens a folder named on the first-run screen, `looked_in` are the
     places that held no memory. `notices` are warnings about settings, shown once.
+    `history` is the file of earlier queries, None to keep them only while the app runs.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -23,4 +24,5 @@ class AppOptions:
     open_workspace: Callable[[Path], Memory] | None = None
     looked_in: tuple[Path, ...] = ()
     notices: tuple[str, ...] = ()
+    history: Path | None = None
     start: bool = True

@@ -173,7 +173,8 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         )
         room = max(title.size.width - len(lines) - len(state) - 24, 8)
         left = Content.assemble("─ ", (elided_path(shown(page.path), room) + lines, "bold"), (state, "$warning"), " ")
-        right = f" {self.found_words}{counted(page.source.line_count, 'line')} · {self.preview.percent}% ─"
+        doing = self.selected_words + self.found_words
+        right = f" {doing}{counted(page.source.line_count, 'line')} · {self.preview.percent}% ─"
         heading = shown(self._wanted.heading[-1]) if self._wanted is not None and self._wanted.heading else ""
         spare = title.size.width - left.cell_length - len(right) - 4
         title.set(left, f" {heading} ·{right}" if heading and cells_of(heading) <= spare else right)
@@ -251,8 +252,21 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         item = self.rows.current
         return None if item is None else self.target(item)
 
+    def used(self) -> None:
+        """Called when the user takes something from what the field has found."""
+
+    def action_mark(self) -> None:
+        self.rows.mark()
+
     def action_copy_citation(self) -> None:
         target = self.cited
+        self.used()
+        if self.copy_selected_citation():
+            return
+        if self.rows.marked:
+            targets = [self.target(item) for item in self.rows.marked_items]
+            self.deck.copy("\n".join(str(one.citation or f"{one.path}#L1") for one in targets))
+            return
         if target is None:
             self.deck.say("no row to cite")
             return
@@ -264,6 +278,9 @@ class BrowseScreen(ReadingScreen, Generic[T]):
     @work(exclusive=True, group="copy", exit_on_error=False)
     async def action_copy_cited(self) -> None:
         target = self.cited
+        self.used()
+        if await self.copy_selected_text():
+            return
         if target is None or not target.first:
             self.deck.say("no cited lines to copy")
             return
@@ -279,6 +296,7 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         if target is None:
             self.deck.say("no file to open")
             return
+        self.used()
         in_preview = self.opened is not None and self._wanted == target
         self.deck.edit(target.path, self.preview.current_line if in_preview else max(target.best, 1))
         self.reload()

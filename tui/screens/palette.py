@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from tui.commands import Command, matching
-from tui.text import fitted
+from tui.text import fitted, shown
 from tui.widgets.query_input import QueryInput
 from tui.widgets.row_list import RowList
 
@@ -26,7 +26,7 @@ class CommandList(RowList[Command]):
         return item.title
 
     def row(self, item: Command, width: int) -> Content:
-        title = fitted(f"  {item.title}", max(width - KEY_CELLS, 8))
+        title = fitted(f"  {shown(item.title)}", max(width - KEY_CELLS, 8))
         return Content.assemble(title, (fitted(item.keys, min(KEY_CELLS, width)), "$text-muted"))
 
 
@@ -43,13 +43,14 @@ class Palette(ModalScreen[Command | None], inherit_bindings=False):
     ]
     AUTO_FOCUS = "QueryInput"
 
-    def __init__(self, commands: list[Command]) -> None:
+    def __init__(self, commands: list[Command], asks: str = "find a command") -> None:
         super().__init__()
+        self._asks = asks
         self._commands = commands
 
     def compose(self) -> ComposeResult:
         with Vertical(id="palette"):
-            yield QueryInput("find a command", id="palette-query")
+            yield QueryInput(self._asks, id="palette-query")
             yield CommandList(id="commands")
 
     def on_mount(self) -> None:

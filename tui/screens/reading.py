@@ -1,4 +1,4 @@
-"""A screen with a preview: going to a line, and finding words in the document that is shown."""
+"""A screen with a preview: going to a line, finding words in the document that is shown, selecting its lines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import threading
 
 from textual import work
 
+from core import Citation
 from tui.finding import Found, find_lines, line_range
 from tui.screens.base import DeckScreen
-from tui.text import shown
+from tui.text import counted, shown
 from tui.widgets.preview import Page, Preview
 from tui.widgets.prompt import Prompt
+
+COPIED_LINES = 10_000
+"""Lines of a selection that are copied; more would not fit into a terminal's clipboard."""
 
 
 class ReadingScreen(DeckScreen):
@@ -56,6 +60,53 @@ class ReadingScreen(DeckScreen):
             self.entitle()
         else:
             return False
+        return True
+
+    # Selecting lines
+
+    def action_select(self) -> None:
+        preview = self.preview
+        if self._page() is None:
+            return
+        if preview.selection is not None:
+            preview.select(0, 0)
+        else:
+            self.show_reader()
+            line = preview.current_line
+            preview.select(line, line)
+        self.entitle()
+
+    @property
+    def selected_words(self) -> str:
+        """What the title says of the selection, "" without one."""
+        selection = self.preview.selection
+        if selection is None:
+            return ""
+        return f"{selection[0]}-{selection[1]} ({counted(selection[1] - selection[0] + 1, 'line')}) · "
+
+    def copy_selected_citation(self) -> bool:
+        """Copy the citation of the selected lines; False without a selection."""
+        page, selection = self.preview.page, self.preview.selection
+        if page is None or selection is None:
+            return False
+        self.deck.copy(str(Citation(page.path, *selection)))
+        return True
+
+    async def copy_selected_text(self) -> bool:
+        """Copy the selected lines; False without a selection."""
+        page, selection = self.preview.page, self.preview.selection
+        if page is None or selection is None:
+            return False
+        first, last = selection
+        if last - first >= COPIED_LINES:
+            self.deck.say(f"more than {COPIED_LINES:,} lines are too many for a clipboard", "warning")
+            return True
+        try:
+            lines = await asyncio.to_thread(page.source.lines, first, last - first + 1)
+        except OSError as error:
+            self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
+            return True
+        self.deck.copy("\n".join(lines))
         return True
 
     # Going to a line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 from textual import work
 from textual.content import Content
@@ -15,9 +16,13 @@ from textual.widgets import Input
 from core import Hit, MemdeckError, SearchCancelled, SearchMode, SearchRequest, SearchResult, Source
 from tui import guidance
 from tui.bindings import BY_ID
+from tui.commands import Command
+from tui.history import QueryHistory
 from tui.pages import Target
 from tui.screens.base import bindings_of
 from tui.screens.browse import BrowseScreen
+from tui.screens.explain import Explanation
+from tui.screens.palette import Palette
 from tui.state import DeckState
 from tui.text import counted
 from tui.widgets.hit_list import HitList
@@ -72,6 +77,7 @@ class SearchScreen(BrowseScreen[Hit]):
         return Target.of_hit(item, self.hits.terms)
 
     def on_mount(self) -> None:
+        self.history = QueryHistory(self.deck.options.history)
         self.input.value = self.deck.options.query
         if not self.input.value:
             self._show_home()
@@ -85,6 +91,7 @@ class SearchScreen(BrowseScreen[Hit]):
 
     def chosen(self) -> None:
         self._moved = True
+        self.used()
         if self.typing and not self.deck.memory.embeds_while_typing and self._only_words_so_far():
             self._embed_now = True
             self.ask()
@@ -145,7 +152,7 @@ class SearchScreen(BrowseScreen[Hit]):
 
     def _show(self, result: SearchResult) -> None:
         hits, current = self.hits, self.hits.current
-        keep = str(current.chunk_id) if current is not None and self._moved else None
+        keep = _nearest(current, hits.highlighted or 0, result.hits) if current is not None and self._moved else None
         self.result = result
         hits.terms = result.terms
         if result.hits or not result.partial:
@@ -207,14 +214,34 @@ class SearchScreen(BrowseScreen[Hit]):
         if self.input.value.strip():
             self.ask(0.0)
 
+    def used(self) -> None:
+        self.history.add(self.input.value)
+
+    def action_history(self) -> None:
+        queries = self.history.queries
+        if not queries:
+            self.deck.say("no earlier queries yet: one is kept when a hit is opened or cited")
+            return
+
+        def recall(chosen: Command | None) -> None:
+            if chosen is not None:
+                self.input.value = chosen.title
+                self.input.cursor_position = len(chosen.title)
+                self.action_query()
+
+        self.deck.push_screen(Palette([Command(query, "", "") for query in queries], "earlier queries"), recall)
+
     def action_move(self, where: str) -> None:
+        if where == "up" and self.typing and not self.input.value and not self.prompt.is_open:
+            self.action_history()
+            return
         self._moved = True
         super().action_move(where)
 
     def action_explain(self) -> None:
         hit = self.hits.current
         if hit is not None:
-            self.deck.say(f"{hit.score:.3f}: {hit.parts.explain()}")
+            self.deck.push_screen(Explanation(hit, (self.hits.highlighted or 0) + 1))
 
     # The index changes
 
@@ -237,6 +264,17 @@ class SearchScreen(BrowseScreen[Hit]):
         if self.input.value.strip():
             self._moved = True
             self.ask()
+
+
+def _nearest(before: Hit, index: int, hits: Sequence[Hit]) -> str | None:
+    """The key of the hit that stands for an earlier one: itself, the same lines, the same document, the same row."""
+    if not hits:
+        return None
+    same_path = [hit for hit in hits if hit.path == before.path]
+    same_lines = [h for h in same_path if h.start_line <= before.end_line and before.start_line <= h.end_line]
+    itself = [hit for hit in hits if hit.chunk_id == before.chunk_id]
+    row = hits[min(index, len(hits) - 1)]
+    return str(next(iter([*itself, *same_lines, *same_path]), row).chunk_id)
 
 
 def _took(result: SearchResult, *, in_parts: bool) -> str:

@@ -21,7 +21,8 @@ PAGE = 200
 
 
 class RowList(OptionList, Generic[T], inherit_bindings=False):
-    """Rows of one or two lines. Its keys are the screen's; the row in force has `▌` in its first column, free for that.
+    """Rows of one or two lines. Its keys are the screen's; the row in force has `▌` in its first column, free
+    for that; a marked one has `*`.
 
     Subclasses say how an item looks (`row`) and what stays the same of it when the list changes (`key`).
     """
@@ -46,6 +47,7 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
         self._prompts: list[Content] = []
         self._drawn_for: tuple[int, bool] = (0, False)
         self._told: tuple[object, object] = (None, None)
+        self.marked: set[str] = set()
         self.wide = False
 
     def row(self, item: T, width: int) -> Content:
@@ -69,6 +71,8 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
     def show(self, items: Sequence[T], *, keep: str | None = None) -> None:
         """Show other items with the row of key `keep` in force, else the first; draw nothing if they look the same."""
         self.items = tuple(items)
+        if self.marked:
+            self.marked &= {self.key(item) for item in self.items}
         prompts = self._draw(0, PAGE)
         index = next((n for n, item in enumerate(self.items) if keep is not None and self.key(item) == keep), 0)
         alike = len(prompts) == len(self._prompts) and all(
@@ -81,6 +85,19 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
             self.set_options([Option(prompt) for prompt in prompts])
         self.highlighted = index if self.items else None
         self._tell()
+
+    def mark(self) -> None:
+        """Mark the row in force, or take its mark away, and go one row down."""
+        item = self.current
+        if item is not None:
+            self.marked ^= {self.key(item)}
+            self.refresh()
+            self.move("down")
+
+    @property
+    def marked_items(self) -> list[T]:
+        """The marked rows from top to bottom."""
+        return [item for item in self.items if self.key(item) in self.marked]
 
     def move(self, where: str) -> None:
         """One of up, down, page_up, page_down, first, last; the ends do not wrap around."""
@@ -150,10 +167,14 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
         first = next(iter(strip), None)
-        if first is None or self.highlighted is None or first.style is None:
+        if first is None or first.style is None or strip.cell_length < 2:
             return strip
-        if first.style.meta.get("option") != self.highlighted or strip.cell_length < 2:
+        index = first.style.meta.get("option")
+        if not isinstance(index, int) or index >= len(self.items):
+            return strip
+        marked = self.key(self.items[index]) in self.marked
+        if index != self.highlighted and not marked:
             return strip
         colour = self.get_component_rich_style("row-list--cursor", partial=True).color
-        cursor = first.style + RichStyle(color=colour, bold=True)
-        return Strip([Segment("▌", cursor), *strip.crop(1)], strip.cell_length)
+        cursor = first.style + RichStyle(color=colour, bold=True, reverse=marked and index == self.highlighted)
+        return Strip([Segment("*" if marked else "▌", cursor), *strip.crop(1)], strip.cell_length)

@@ -1,0 +1,63 @@
+"""Why a hit stands where it stands: the words for its score, and the raw evidence."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from core import Hit
+from tui.text import fitted, shown
+from tui.widgets.line import Line
+
+_NAME_CELLS = 16
+
+
+class Explanation(ModalScreen[None], inherit_bindings=False):
+    """Any of Esc, x, q, Enter closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,x,q,enter", "dismiss(None)", show=False),
+        Binding("down,j", "scroll(1)", show=False),
+        Binding("up,k", "scroll(-1)", show=False),
+    ]
+
+    def __init__(self, hit: Hit, place: int) -> None:
+        super().__init__()
+        self._hit = hit
+        self._place = place
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="explanation"):
+            yield Line(id="explanation-title", fill="─")
+            with VerticalScroll(id="explanation-scroll", can_focus=False):
+                yield Static(explanation(self._hit), markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#explanation-title", Line).set(f"─ hit {self._place} · why ", " esc closes ─")
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#explanation-scroll", VerticalScroll).scroll_relative(y=by, animate=False)
+
+
+def explanation(hit: Hit) -> Content:
+    """The score of a hit in words, then every number that it was made of."""
+    parts = hit.parts
+    rows = [
+        Content.styled(shown(str(hit.citation)), "bold $primary"),
+        Content(""),
+        Content.assemble((f"score {hit.score:.3f}", "bold"), f": {shown(parts.explain())}"),
+    ]
+    if hit.heading:
+        rows.append(Content(f"under {shown(' › '.join(hit.heading))}"))
+    rows += [Content(""), Content.styled("what was measured" if parts.evidence else "nothing was measured", "bold")]
+    rows += [
+        Content.assemble((f"  {fitted(shown(name), _NAME_CELLS)}", "$text-muted"), f" {value:>9.3f}")
+        for name, value in parts.evidence.items()
+    ]
+    return Content("\n").join(rows)
