@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -321,7 +322,7 @@ def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
         reasons.append(selection.standby_reason)
     if facts.vector_error is not None and status.vector["enabled"]:
         reasons.append(f"vec0 is missing, an exact scan answers: {facts.vector_error}")
-    if state.read_only:
+    if state.read_only or (backend.store.exists() and not os.access(backend.store, os.W_OK)):
         reasons.append("the index cannot be written")
     if state.last_error is not None and state.alive and state.last_report is None:
         reasons.append(state.last_error)
