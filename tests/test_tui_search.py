@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core import Memory, SearchRequest, SearchResult
+from core import Memory, SearchRequest, SearchResult, events
 from tui.screens.search import ResultsCame, SearchScreen
 
 FILES = {
@@ -293,3 +293,31 @@ async def test_the_editor_gets_the_line_that_matches(deck: Any, memory: Memory, 
             running.app.options.environ, memory.absolute(screen.cited.path), screen.preview.current_line
         )
         assert command == [str(script), f"+{best}", str(memory.workspace / "memory/storage.md")]
+
+
+async def test_vectors_that_were_finished_are_searched_without_losing_the_place(deck: Any, own_memory: Memory) -> None:
+    async with deck(own_memory, query="the") as running:
+        screen = screen_of(running)
+        await running.until(lambda: screen.result is not None and len(screen.hits.items) > 1)
+        await running.press("down")
+        chosen = screen.hits.current
+        running.messages.clear()
+        own_memory.events.publish(events.EmbeddingFinished(at_ms=1, vectors=3, seconds=0.1))
+        await running.until(lambda: any(isinstance(message, ResultsCame) for message in running.messages))
+        await running.rest()
+        assert screen.hits.current.chunk_id == chosen.chunk_id
+
+
+async def test_a_hit_whose_text_changed_keeps_its_place(deck: Any, own_memory: Memory) -> None:
+    async with deck(own_memory, query="machine deck") as running:
+        screen = screen_of(running)
+        await running.until(lambda: screen.result is not None and len(screen.hits.items) > 1)
+        await running.press("down")
+        chosen = screen.hits.current
+        file = own_memory.workspace / chosen.path
+        file.write_text(file.read_text() + "\nThe machine and the deck, again.\n")
+        await asyncio.to_thread(own_memory.sync)
+        await running.until(
+            lambda: chosen.chunk_id not in {hit.chunk_id for hit in screen.hits.items} and screen.hits.items
+        )
+        assert screen.hits.current.path == chosen.path

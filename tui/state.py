@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core import Progress, Status, events
+from tui.pace import Pace
 from tui.text import counted
 
 
@@ -25,6 +26,7 @@ class DeckState:
     revision: int = 0
     alarm: str = ""
     own_writer: bool = True
+    pace: Pace = field(default_factory=Pace)
 
     @property
     def busy(self) -> bool:
@@ -59,11 +61,12 @@ class DeckState:
                 return replace(self, syncing=False, sync_progress=None, revision=self.revision + int(grown), alarm="")
             case events.FileIndexed(chunks_new=new, chunks_gone=gone):
                 status = None if self.status is None else replace(self.status, chunks=self.status.chunks + new - gone)
-                return replace(self, status=status, revision=self.revision + 1)
+                return replace(self, status=status, revision=self.revision + 1, pace=self.pace.after(event))
             case events.FileRemoved() | events.FileRenamed():
                 return replace(self, revision=self.revision + 1)
             case events.EmbeddingProgressed(waiting=waiting, progress=progress):
-                return replace(self, waiting=waiting, embedding=progress if waiting else None)
+                embedding = progress if waiting else None
+                return replace(self, waiting=waiting, embedding=embedding, pace=self.pace.after(event))
             case events.EmbeddingFinished():
                 return replace(self, waiting=0, embedding=None, revision=self.revision + 1)
             case events.EmbeddingFailed(error=error):

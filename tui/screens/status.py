@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui.event_log import LogLine
+from tui.pace import spark
 from tui.screens.base import DeckScreen, bindings_of
 from tui.state import DeckState
 from tui.text import cells_of
@@ -33,6 +34,7 @@ class StatusScreen(DeckScreen):
     def body(self) -> ComposeResult:
         with Facts(id="facts"):
             yield Static("", id="facts-text", markup=False)
+        yield Line(id="pace")
         yield Line(id="log-title", fill="─")
         yield SyncLog()
 
@@ -53,6 +55,21 @@ class StatusScreen(DeckScreen):
         if not content.is_same(before):
             self._facts = content
             facts.update(content, layout=_rows(content, facts.size.width) != _rows(before, facts.size.width))
+
+        self._show_pace(state)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._show_pace(self.deck.state)
+
+    def _show_pace(self, state: DeckState) -> None:
+        """The blocks of the last seconds of work; nothing moves while nothing is written."""
+        line, pace = self.query_one("#pace", Line), state.pace
+        line.display = bool(pace.counts)
+        if pace.counts:
+            words = f" {pace.says()} "
+            room = max(self.size.width - cells_of(words) - 1, 0)
+            line.set(Content.styled(f" {spark(pace.counts, room)}", "$accent"), Content.styled(words, "$text-muted"))
 
     def _logged(self, lines: tuple[LogLine, ...]) -> None:
         self.log_widget.add(lines)

@@ -54,11 +54,34 @@ def _parts(status: Status, state: DeckState) -> list[Row]:
         ("words", _onoff(status.fts), _style(status.fts)),
         ("meaning", _onoff(status.vector), _style(status.vector)),
         ("cache", _amounts(status.cache), ""),
+        *_identity(status),
+        *_recovery(status),
         ("watching", _watching(status.watcher), ""),
         ("writer", "this process" if state.own_writer else f"another process, pid {writer}; this one follows", ""),
         ("index", f"{status.db_path} · {status.db_bytes / 1e6:,.1f} MB", ""),
         ("folder", " · ".join((status.workspace_dir, *status.extra_paths)), ""),
     ]
+
+
+def _identity(status: Status) -> list[Row]:
+    """What the vectors of the index were made with, and whether that is still what is asked for."""
+    identity = status.custom.get("indexIdentity")
+    if not isinstance(identity, Mapping):
+        return []
+    stored, reason = identity.get("stored"), identity.get("reason")
+    if reason:
+        return [("identity", f"differs: {reason}", "$warning")]
+    return [("identity", str(stored), "")] if stored else []
+
+
+def _recovery(status: Status) -> list[Row]:
+    counts = status.custom.get("readonlyRecovery")
+    if not isinstance(counts, Mapping) or not counts.get("attempts"):
+        return []
+    words = f"{counts['attempts']} tried, {counts.get('successes')} done, {counts.get('failures')} failed"
+    error = counts.get("lastError")
+    style = "$warning" if counts.get("failures") else ""
+    return [("recovery", f"{words} · last: {error}" if error else words, style)]
 
 
 def _troubles(status: Status) -> list[Row]:
@@ -117,4 +140,8 @@ def _amounts(part: Mapping[str, object]) -> str:
     if not part.get("enabled", True):
         return "off"
     entries, bound = part.get("entries"), part.get("maxEntries")
-    return f"{entries:,} vectors" + (f" of {bound:,}" if bound else "") if isinstance(entries, int) else "on"
+    if not isinstance(entries, int):
+        return "on"
+    rate = part.get("hitRate")
+    found = f" · {rate:.0%} found there" if isinstance(rate, int | float) else ""
+    return f"{entries:,} vectors" + (f" of {bound:,}" if bound else "") + found
