@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from core.sources.redaction_tokens import is_random
 
-_ANCHORS = ("key", "token", "secret", "passw", "passphrase", "passcode", "cvc", "cvv", "card")
-_KEYWORD = r"(?:key(?:[_-]?id)?|token|secret|password|passwd|passphrase|passcode|cvc|cvv|card[_-]?number)"
+_ANCHORS = ("key", "token", "secret", "pass", "pwd", "cvc", "cvv", "card")
+_KEYWORD = (
+    r"(?:key(?:[_-]?id)?|token|secret|password|passwd|passphrase|passcode|pass(?![a-z])|pwd|cvc|cvv|card[_-]?number)"
+)
 _FIELD = re.compile(
     f"(?P<keyword>{_KEYWORD})"
     r"(?P<quote>\\{0,6}[\"'`])?\]?\s{0,4}(?P<sign>:=|=>|=(?!=)|:(?![:/]))[ \t]{0,4}"
@@ -27,6 +29,7 @@ _LONG_VALUE = re.compile(r"[\"'`\\]{0,7}[A-Za-z0-9+/_.~-]{16}")
 _JUDGED = 256
 _RANDOM = re.compile(r"(?=[^0-9]{0,256}[0-9][^0-9]{0,256}[0-9][^0-9]{0,256}[0-9])(?:[^a-z]{0,256}[a-z]){3}", re.I)
 
+_SHORT_PASS = ("pass", "pwd")
 _PASS = ("password", "passwd", "passphrase", "passcode")
 # Before "key": what makes it one that opens something.
 _KEY_OPENS = re.compile(
@@ -114,7 +117,7 @@ def _value(text: str, lowered: str, found: re.Match[str]) -> tuple[int, int] | N
     before = ahead[len(ahead.rstrip(_NAME_SIGNS)) :]
     written = text[found.start() - len(before) : found.end("keyword")]
     is_env = sign != "=>" and written.upper() == written
-    grade = "strong" if is_env else _grade(before, keyword)
+    grade = "strong" if is_env and keyword not in _SHORT_PASS else _grade(before, keyword)
     if grade == "none" or (grade == "weak" and _LONG_VALUE.match(text, found.end()) is None):
         return None
     span, quoted = _span(text, found.end(), wide=is_env)
@@ -140,6 +143,8 @@ def _grade(before: str, keyword: str) -> str:
     before = before.lstrip("-.")
     if keyword in _PASS:
         return "strong"
+    if keyword in _SHORT_PASS:  # alone it is a word, or the working directory
+        return "strong" if before and before[-1] in "_-." else "none"
     if keyword in ("cvc", "cvv") or keyword.startswith("card"):
         return "strong" if not before or before[-1] in "_.-" else "none"
     if keyword == "secret":

@@ -16,7 +16,7 @@ from core.settings.model import Settings
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder, among, scan_of
 from core.sources.transcripts.found import Found
-from core.sources.transcripts.model import TITLE_CHARACTERS, Record, Session
+from core.sources.transcripts.model import TITLE_CHARACTERS, Checkpoint, Record, Session
 from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
 from core.sources.transcripts.render import Rendered, render, wanted_roles
 from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, joined, settled_chunks
@@ -29,7 +29,6 @@ from core.types import Chunk, Document, Scan, ScannedFile, Source
 
 TRANSCRIPTS_VERSION = "1"
 """Changes whenever the same transcripts give other text."""
-_MOST_UNREADABLE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +145,7 @@ class SessionIntake:
             (document.lines[number], document.line_map[number], document.line_times[number])
             for number in range(begin, document.settled)
         )
-        # Titles may quote what a user said.
-        facts = point.checkpoint.facts.copy()
-        facts.titles = {source: self.redact(title) for source, title in facts.titles.items()}
-        masked = replace(point, checkpoint=replace(point.checkpoint, facts=facts))
+        masked = replace(point, checkpoint=self._masked(point.checkpoint))
         return Growth(masked, document.chain, len(document.kept) + final, carried, document.origins)
 
     def _document(
@@ -184,7 +180,7 @@ class SessionIntake:
             stat=read.stat,
             hash=digest.hexdigest(),
             text=joined(lines),
-            warning=_warning(session),
+            warning=_warning(session, self._counts(session.unknown)),
             date_ms=session.started,
             dialect=session.dialect,
             title=title or None,
@@ -200,6 +196,26 @@ class SessionIntake:
             origins=origins,
         )
 
+    def _masked(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A checkpoint fit to be kept: titles quote what was said, and any text of a record may hold a secret."""
+        facts = checkpoint.facts.copy()
+        facts.titles = {source: self.redact(title) for source, title in facts.titles.items()}
+        facts.unknown = self._counts(facts.unknown)
+        facts.id, facts.cwd = self.redact(facts.id), self.redact(facts.cwd)
+        facts.model, facts.parent = self.redact(facts.model), self.redact(facts.parent)
+        state = {
+            name: self.redact(value) if isinstance(value, str) else value for name, value in checkpoint.state.items()
+        }
+        return replace(checkpoint, facts=facts, state=state)
+
+    def _counts(self, unknown: Mapping[str, int]) -> dict[str, int]:
+        """Records by type, their names masked."""
+        counts: dict[str, int] = {}
+        for name, count in unknown.items():
+            masked = self.redact(name)
+            counts[masked] = counts.get(masked, 0) + count
+        return dict(sorted(counts.items()))
+
     def _title(self, title: str) -> str:
         masked = " ".join(self.redact(title).split())
         return masked if len(masked) <= TITLE_CHARACTERS else f"{masked[: TITLE_CHARACTERS - 2]} …"
@@ -207,19 +223,19 @@ class SessionIntake:
     def _details(self, session: Session, read: SessionReading) -> Record:
         """What the sessions screen shows; all of it masked, none of it empty."""
         details: Record = {
-            "session": session.id,
+            "session": self.redact(session.id),
             "cwd": self.redact(session.cwd),
-            "model": session.model,
+            "model": self.redact(session.model),
             "started": session.started,
             "ended": session.ended,
             "messages": session.counts.get("user", 0) + session.counts.get("assistant", 0),
             "counts": dict(session.counts),
             "bytes": session.size,
             "lines": session.lines,
-            "parent": session.parent,
+            "parent": self.redact(session.parent),
             "kind": session.kind,
             "title_source": session.title_source,
-            "unknown": {self.redact(name): count for name, count in session.unknown.items()},
+            "unknown": self._counts(session.unknown),
             "repeated": session.repeated,
             "source_file": read.found.absolute,
             "within": read.found.within,
@@ -259,14 +275,14 @@ def _chained(chain: str, rendered: Rendered) -> str:
     return digest.hex()
 
 
-def _warning(session: Session) -> str | None:
+def _warning(session: Session, unknown: Mapping[str, int]) -> str | None:
     """What of a transcript could not be read, in words."""
     words = []
     if session.bad_count:
         first = ", ".join(str(bad.line) for bad in session.bad_lines[:5] if bad.line)
         lines = "1 line is" if session.bad_count == 1 else f"{session.bad_count} lines are"
         words.append(f"{lines} no record" + (f" (line {first})" if first else ""))
-    if session.unknown:
-        kinds = ", ".join(f"{name[:_MOST_UNREADABLE]} ×{count}" for name, count in list(session.unknown.items())[:5])
+    if unknown:
+        kinds = ", ".join(f"{name} ×{count}" for name, count in list(unknown.items())[:5])
         words.append(f"records of unknown types: {kinds}")
     return "; ".join(words) or None

@@ -14,7 +14,7 @@ from core.settings.paths import expand_user
 from core.sources.transcripts import values
 from core.sources.transcripts.records import read_json
 
-AGENTS = ("openclaw", "claude-code", "codex", "pi", "gemini", "opencode", "aider")
+AGENTS = ("openclaw", "claude-code", "codex", "pi", "omp", "gemini", "opencode", "aider")
 """The names that `sessions.agents` knows."""
 
 LABELS = {
@@ -22,6 +22,7 @@ LABELS = {
     "claude-code": "Claude Code",
     "codex": "Codex",
     "pi": "pi",
+    "omp": "oh-my-pi",
     "gemini": "Gemini CLI",
     "opencode": "OpenCode",
     "aider": "Aider",
@@ -66,6 +67,8 @@ def places_of(agent: str, *, home: Path, environ: Mapping[str, str], agent_id: s
         return (Place(agent, str(root / "sessions")), Place(agent, str(root / "archived_sessions"), True))
     if agent == "pi":
         return _pi(home, environ)
+    if agent == "omp":  # pi's transcripts in a folder of its own
+        return (Place("pi", str(home / ".omp" / "agent" / "sessions")),)
     if agent == "gemini":
         root = _given(environ, "GEMINI_CLI_HOME", home) or home
         return (Place(agent, str(root / ".gemini" / "tmp")),)
@@ -91,7 +94,7 @@ def offered_places(home: Path, environ: Mapping[str, str], *, agent_id: str = "m
 
 def _default_places(agent: str, home: Path, environ: Mapping[str, str], agent_id: str) -> tuple[Place, ...]:
     if agent == "pi":  # the others need no file to be read
-        return _pi_defaults(home, environ)
+        return (_pi_default(home, environ),)
     return places_of(agent, home=home, environ=environ, agent_id=agent_id)
 
 
@@ -104,21 +107,18 @@ def _openclaw(home: Path, environ: Mapping[str, str]) -> list[tuple[Path, bool]]
 
 
 def _pi(home: Path, environ: Mapping[str, str]) -> tuple[Place, ...]:
-    defaults = _pi_defaults(home, environ)
+    default = _pi_default(home, environ)
     if _given(environ, "PI_CODING_AGENT_SESSION_DIR", home) is not None:
-        return defaults
-    settings = values.record(read_json(Path(defaults[0].path).parent / "settings.json"))
-    chosen = values.text(settings.get("sessionDir"))
-    if chosen and expand_user(chosen, home).is_absolute():
-        return (Place("pi", str(expand_user(chosen, home))), *defaults[1:])
-    return defaults
+        return (default,)
+    settings = values.record(read_json(Path(default.path).parent / "settings.json"))
+    chosen = expand_user(values.text(settings.get("sessionDir")), home)
+    return (Place("pi", str(chosen)) if chosen.is_absolute() else default,)
 
 
-def _pi_defaults(home: Path, environ: Mapping[str, str]) -> tuple[Place, ...]:
+def _pi_default(home: Path, environ: Mapping[str, str]) -> Place:
     sessions = _given(environ, "PI_CODING_AGENT_SESSION_DIR", home)
     root = _given(environ, "PI_CODING_AGENT_DIR", home) or home / ".pi" / "agent"
-    omp = Place("pi", str(home / ".omp" / "agent" / "sessions"), True)
-    return (Place("pi", str(sessions or root / "sessions")), omp)
+    return Place("pi", str(sessions or root / "sessions"))
 
 
 def _given(environ: Mapping[str, str], name: str, home: Path) -> Path | None:

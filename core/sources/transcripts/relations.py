@@ -43,10 +43,12 @@ class Relations:
         Files that repeat messages get their `origins`, and a stat key that changes when these do.
         """
         by_id: dict[tuple[str, str], list[Found]] = {}
-        files: set[tuple[int, int, str]] = set()
+        files: set[tuple[int, ...] | Origin] = set()
         for one in found:
-            identity = (one.stat.device, one.stat.inode, one.within)
-            if not one.within and identity in files:
+            # Two names of one file; its device may be marked.
+            same = (one.stat.inode, one.stat.size, one.stat.mtime_ns)
+            identity = one.place if one.within else same
+            if identity in files:
                 continue
             files.add(identity)
             one = self._with_own_id(one)

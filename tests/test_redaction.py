@@ -1,0 +1,201 @@
+"""Masking of secrets, kind by kind, with what looks like one and must stay."""
+
+from __future__ import annotations
+
+import base64
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.sources.redaction import Redactor, mask
+
+redact = Redactor()
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nq1w2e3r4t5\n-----END RSA PRIVATE KEY-----"
+TOKEN = "aB3dE5fG7hI9jK1lM3nO5pQ7"
+WEB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4"
+
+SECRETS = [
+    ("env assignment", f"export DB_PASSWORD={TOKEN}", TOKEN),
+    ("env assignment, quoted", f'STRIPE_SECRET="{TOKEN}"', TOKEN),
+    ("env assignment, short", "API_KEY=abc123", "abc123"),
+    ("env with a colon", f"GITHUB_TOKEN: {TOKEN}", TOKEN),
+    ("env with signs in it", "DB_PASSWORD=p@ss,w&rd", "p@ss,w&rd"),
+    ("json field", f'{{"apiKey": "{TOKEN}"}}', TOKEN),
+    ("json field in a text in json", f'{{\\"accessToken\\": \\"{TOKEN}\\"}}', TOKEN),
+    ("json field with blanks", '{"password": "correct horse battery"}', "correct horse battery"),
+    ("json token", '{"token": "kilnsecret"}', "kilnsecret"),
+    ("yaml field", "client_secret: s3cr3tvalue", "s3cr3tvalue"),
+    ("yaml password", "password: swordfish\nuser: ana", "swordfish"),
+    ("python keyword argument", "connect(password='hunter2')", "hunter2"),
+    ("camel case", f"refreshToken={TOKEN}", TOKEN),
+    ("short name of a password", "SMTP_PASS=abcd-efgh-ijkl-mnop", "abcd-efgh-ijkl-mnop"),
+    ("app password", '{"appPassword": "abcd-efgh-ijkl-mnop"}', "abcd-efgh-ijkl-mnop"),
+    ("card number", '"card_number": "4111111111111111"', "4111111111111111"),
+    ("card code", "cvc=123", "123"),
+    ("flag", "kiln --api-key abcdefgh run", "abcdefgh"),
+    ("flag with equals", "kiln --password=hunter2", "hunter2"),
+    ("flag, quoted", "kiln --token 'two words'", "two words"),
+    ("login of curl", "curl -u ana:hunter2 http://kiln", "hunter2"),
+    ("bearer header", "Authorization: Bearer abc.def-123", "abc.def-123"),
+    ("basic header", "curl -H 'Authorization: Basic YW5hOmh1bnRlcg=='", "YW5hOmh1bnRlcg=="),
+    ("bot header", '"authorization": "Bot MTk4NjIyNDgzNDcx"', "MTk4NjIyNDgzNDcx"),
+    ("api key header", "x-api-key: 0123456789abcdef", "0123456789abcdef"),
+    ("cookie header", "Cookie: sid=31d4d96e407aad42; theme=dark", "sid=31d4d96e407aad42; theme=dark"),
+    ("bare bearer", f"send Bearer {TOKEN} along", TOKEN),
+    ("user info of a url", "postgres://ana:hunter2@db.kiln/ramp", "hunter2"),
+    ("user info without a user", "redis://:hunter2@db.kiln", "hunter2"),
+    ("query of a url", f"https://kiln.io/cb?access_token={TOKEN}&page=2", TOKEN),
+    ("key in a query", f"https://kiln.io/v1?key={TOKEN}", TOKEN),
+    ("form body", "user=ana&password=hunter2&grant=x", "hunter2"),
+    ("slack webhook", "https://hooks.slack.com/services/T00/B00/XXXX1234abcd", "T00/B00/XXXX1234abcd"),
+    ("discord webhook", "https://discord.com/api/webhooks/123/abcdEFGH1234", "abcdEFGH1234"),
+    ("web token", f"jwt {WEB_TOKEN} here", WEB_TOKEN),
+    ("telegram bot", "bot 123456789:AAF0abcdefghijklmnop", "123456789:AAF0abcdefghijklmnop"),
+    *(
+        (f"prefix {prefix}", f"use {prefix}{tail} now", prefix + tail)
+        for prefix, tail in (
+            *((p, TOKEN) for p in ("sk-", "sk-proj-", "sk-ant-api03-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
+            *((p, TOKEN) for p in ("github_pat_", "glpat-", "gloas-", "xoxb-", "xoxp-", "xapp-", "gsk_", "AIza")),
+            *((p, TOKEN) for p in ("ya29.", "1//0", "pplx-", "fal_", "fc-", "bb_live_", "sk_live_", "sk_test_")),
+            *((p, TOKEN) for p in ("rk_live_", "npm_", "pypi-", "dop_v1_", "doo_v1_", "dor_v1_", "dp.st.")),
+            *((p, TOKEN) for p in ("dckr_pat_", "sbp_", "glsa_", "nfp_", "CFPAT-", "HRKU-AA", "pat-eu1-", "pat-na1-")),
+            *((p, TOKEN) for p in ("apify_api_", "tvly-", "exa_", "mem0_", "xai-", "AKID", "LTAI", "hf_", "api_org_")),
+            ("r8_", TOKEN),
+            ("SG.", f"{TOKEN}.{TOKEN}"),
+            ("AKIA", "IOSFODNN7EXAMPLE"),
+            ("ASIA", "IOSFODNN7EXAMPLE"),
+        )
+    ),
+    ("openai key of letters alone", "sk-abcdefghijklmnopqrstuvwxyz", "sk-abcdefghijklmnopqrstuvwxyz"),
+]
+
+HARMLESS = [
+    "max_tokens=4096 and next_token: abc",
+    "monkey=banana turkey: roast keyboard = qwerty",
+    "primary_key: id, sort_key=name, cache_key=user:1",
+    "def login(token: str, password: str | None = None) -> bool:",
+    "token = self.token; password=password; secret = get_secret(name)",
+    "API_KEY=$OPENAI_API_KEY and SECRET=${VAULT} and TOKEN=<your token>",
+    "password = os.environ['DB_PASSWORD']",
+    "The key: keep the ramp slow. My secret: patience. One token: a word.",
+    "password: must be long",
+    "KEY=42 is the answer",
+    "git show 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "session 550e8400-e29b-41d4-a716-446655440000",
+    "a risk-based approach, sk-learn-contrib-package, task-force",
+    "npm_config_registry and hf_hub_download and exa_search_results",
+    "the bearer of certificates-and-other-things",
+    "cookie: chocolate chips",
+    "PASS: 12 tests, bypass=1, PWD=/home/ana, compass: north, first pass: done",
+    "four-word-long-name stays outside of fields",
+    "https://kiln.io:8080/a@b and http://localhost:3000",
+    "src/main.py:123456 and 12345678:short",
+    "docker run -u 1000:1000 kiln",
+    "AIza is a prefix, ghp_ too, eyJ as well",
+    "compare if key == 'abc' or token != other",
+    "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "*** and sk-pro…1234",
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), [case[1:] for case in SECRETS], ids=[case[0] for case in SECRETS])
+def test_secret_is_masked_and_the_text_around_it_stays(text: str, secret: str) -> None:
+    masked = redact(text)
+
+    assert secret not in masked
+    before, _, after = text.partition(secret)
+    assert masked.startswith(before.rsplit("-", 1)[0].rstrip("abcdefghijklmnopqrstuvwxyz_"))
+    assert masked.endswith(after)
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_harmless_text_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_mask_shows_nothing_of_short_secrets_and_the_ends_of_long_ones() -> None:
+    assert mask("12345678901234567") == "***"
+    assert mask("sk-proj-abcdefgh-1234") == "sk-pro…1234"
+
+
+def test_assignment_keeps_its_name() -> None:
+    assert redact("export OPENAI_API_KEY=sk-proj-abcdefgh1234") == "export OPENAI_API_KEY=sk-pro…1234"
+
+
+def test_private_key_keeps_its_first_and_last_line() -> None:
+    masked = redact(f"before\n{KEY}\nafter")
+
+    assert masked == ("before\n-----BEGIN RSA PRIVATE KEY-----\n…redacted…\n-----END RSA PRIVATE KEY-----\nafter")
+
+
+def test_private_key_without_its_end_is_masked_to_the_end() -> None:
+    assert redact(KEY[:60]) == "-----BEGIN RSA PRIVATE KEY-----\n…redacted…"
+
+
+def test_private_key_in_a_json_text_is_masked() -> None:
+    assert "MIIE" not in redact(KEY.replace("\n", "\\n"))
+
+
+def test_further_patterns_mask_their_last_group_or_all() -> None:
+    own = Redactor([r"kiln-code (\w+)-(\w+)", r"ZX\d{4}"])
+
+    assert own("kiln-code open-sesame and ZX7781") == "kiln-code open-*** and ***"
+
+
+def test_version_tells_the_patterns_apart() -> None:
+    assert Redactor().version == Redactor([]).version != Redactor(["x"]).version
+
+
+@pytest.mark.parametrize("text", [case[1] for case in SECRETS] + [KEY])
+def test_masking_twice_changes_nothing_more(text: str) -> None:
+    assert redact(redact(text)) == redact(text)
+
+
+PIECES = st.sampled_from(
+    [*"aZ9-_=:.\"'\\ \n/@?&…*", "key", "token=", "password: ", "sk-", "Bearer ", "aB3dE5fG7hI9jK1l"]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES).map("".join))
+def test_any_text_is_taken(text: str) -> None:
+    once = redact(text)
+
+    assert redact(once) == once
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "A",
+        base64.b64encode(bytes(range(256))).decode(),
+        "key=",
+        "sk-",
+        "eyJ",
+        '"',
+        "password=$",
+        "-----BEGIN PRIVATE KEY-----",
+        "123456:",
+        "://a:",
+        "cookie: a=",
+        "the quick brown token jumps over a key. ",
+        f"API_KEY={TOKEN} ",
+    ],
+)
+def test_cost_grows_with_the_length_of_a_line_and_no_faster(unit: str) -> None:
+    def cost(size: int) -> float:
+        text = unit * (size // len(unit))
+        best = float("inf")
+        for _ in range(3):
+            started = time.process_time()
+            redact(text)
+            best = min(best, time.process_time() - started)
+        return best
+
+    small, large = cost(100_000), cost(800_000)
+
+    assert large < 8 * small * 3 + 0.05
