@@ -37,6 +37,7 @@ def examine(
         lambda: _index(backend, mend=mend),
         lambda: _provider(backend),
         lambda: _freshness(backend, intakes),
+        backend.findings,
     )
     findings: list[Finding] = []
     for part in parts:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.backends.builtin import BuiltinBackend
+from core.backends.choice import Whose, choose_backend
 from core.bus import EventBus
 from core.embedding.select import select_embedder
 from core.errors import NotAllowed, StoreError, StoreMissing, Undecodable
@@ -69,9 +69,9 @@ class Memory:
         self._home = home
         self._environ = environ
         self._flush_state = state_dir / "flushes.json"
-        values = settings.settings
-        self.selection = select_embedder(values, environ=environ, cache_dir=cache_dir)
-        self.backend = BuiltinBackend(store, values, self.selection, self._intakes, self.events, resident=resident)
+        self.selection = select_embedder(settings.settings, environ=environ, cache_dir=cache_dir)
+        whose = Whose(agent, workspace, home, environ, resident)
+        self.backend = choose_backend(store, settings.settings, self.selection, self._intakes, self.events, whose)
         self._started_sessions: set[str] = set()
         self._on_close: list[Callable[[], None]] = []
         self._background = False
@@ -218,7 +218,7 @@ class Memory:
                 self._watch_roots, self._files_changed, self.events, debounce_ms=sync.watch_debounce_ms
             )
             self._watcher.start()
-        self.backend.worker.request("session-start")
+        self.backend.start()
 
     def _watch_roots(self) -> list[WatchRoot]:
         return [root for intake in self._intakes() for root in intake.watch_roots()]

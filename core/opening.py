@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from core.backends.choice import with_qmd_paths
 from core.errors import WorkspaceError
 from core.memory import Memory
 from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir, user_state_dir
@@ -48,6 +49,7 @@ def open_memory(
     if not found.is_dir():
         raise WorkspaceError(f"the workspace {found} is not a folder", remedy="name another with --workspace DIR")
     loaded = settings or load_settings(workspace=found, agent=agent, environ=environ, home=home, flags=flags)
+    loaded = with_qmd_paths(loaded)
     index = store or store_path(loaded.settings, agent=agent, workspace=found, environ=environ, home=home)
     key = _memory_key(agent, found, index, loaded, resident)
     with _open_lock:

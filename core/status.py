@@ -46,6 +46,7 @@ def collect(
     With `deep` the vector table, the embedder and the writer are asked to do real work.
     """
     scans = {intake.source: intake.scan() for intake in intakes}
+    standing = backend.standing()
     facts = _read_index(backend, settings, intakes, scans)
     state, selection = backend.worker.state, backend.selection
     embedder = facts.failover.embedder
@@ -67,9 +68,10 @@ def collect(
         "warnings": [{"path": path, "warning": words} for path, words in facts.warnings],
         "scanProblems": [problem for scan in scans.values() for problem in scan.problems],
         **({"probes": probe(backend)} if deep else {}),
+        **({"qmd": dict(standing.facts)} if standing is not None else {}),
     }
     status = Status(
-        backend=backend.name,
+        backend=backend.name if standing is None else standing.backend,
         provider=identity.provider if identity is not None else "none",
         model=identity.model if identity is not None else "",
         requested_provider=selection.requested,
@@ -94,7 +96,7 @@ def collect(
             **_if("hitRate", _rounded(facts.cache_use.hit_rate)),
         },
         batch=facts.batch,
-        fallback=facts.failover.fallback,
+        fallback=(standing.fallback if standing is not None else None) or facts.failover.fallback,
         custom=custom,
         watcher={"mode": watch.mode, "reason": watch.reason, "folders": watch.folders},
         writer={"pid": WriterLock(backend.store).owner(), "own": state.is_writer},
@@ -102,7 +104,7 @@ def collect(
         skipped=(*facts.skips, *(skip for scan in scans.values() for skip in scan.skipped)),
         ignored=_ignored(scans.values()),
     )
-    return _judged(status, facts, backend)
+    return _judged(status, facts, backend, standing.reasons if standing is not None else ())
 
 
 def in_force(backend: BuiltinBackend) -> Failover:
@@ -304,7 +306,7 @@ def _provider_state(facts: _Facts, backend: BuiltinBackend) -> Json:
     }
 
 
-def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
+def _judged(status: Status, facts: _Facts, backend: BuiltinBackend, troubles: Iterable[str]) -> Status:
     """Health: `down` when no store can be read, `degraded` while something is missing or failing, else `healthy`."""
     if facts.store_error is not None:
         return replace(status, health="down", reasons=(facts.store_error,))
@@ -340,6 +342,7 @@ def _judged(status: Status, facts: _Facts, backend: BuiltinBackend) -> Status:
     reasons.extend(facts.paused)
     if status.watcher["mode"] == "polling":
         reasons.append(f"files are polled: {status.watcher['reason']}")
+    reasons.extend(troubles)
     health: HealthState = "degraded" if reasons else "healthy"
     return replace(status, health=health, reasons=tuple(reasons))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.backends.qmd import NotReady, QmdBackend
-from core.backends.qmd_collections import may_search, wanted_collections, with_qmd_paths
+from core.backends.qmd_collections import may_search, wanted_collections
 from core.backends.qmd_process import ProgramTimeout
 from core.backends.qmd_query import all_words, any_words
 from core.errors import BackendError, SearchCancelled, SyncCancelled
@@ -379,13 +379,6 @@ def test_what_was_forgotten_is_left_out_of_its_collection(tmp_path: Path) -> Non
     assert root.ignore == ("MEMORY.md", "memory/sub/a \\[1\\].md")
     assert memory.ignore[-1] == "sub/a \\[1\\].md"
     assert extra.ignore[-1] == "b.md"
-
-
-def test_qmds_own_paths_can_be_read_and_are_found_by_the_built_in_index_too(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, "qmd", **{"qmd.paths": [{"path": "docs"}], "extra_paths": ["more", "docs"]})
-
-    assert with_qmd_paths(settings).extra_paths == ("more", "docs")
-    assert with_qmd_paths(settings.model_copy(update={"backend": "builtin"})).extra_paths == ("more", "docs")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
@@ -12,6 +13,16 @@ if TYPE_CHECKING:
     from core.sync.messages import ProgressListener
 
 PartialListener = Callable[[SearchResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a backend before the built-in one stands: who answers, `{from, reason}` of a fallback, facts, troubles."""
+
+    backend: str
+    fallback: Mapping[str, str] | None
+    facts: Mapping[str, object]
+    reasons: tuple[str, ...]
 
 
 class MemoryBackend(Protocol):

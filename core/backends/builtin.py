@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.backends.base import PartialListener
+from core.backends.base import PartialListener, Standing
 from core.backends.query_vectors import QueryVectors
 from core.backends.readers import Reader, ReaderPool
 from core.embedding.base import Embedder, Vector
@@ -22,7 +22,7 @@ from core.search.query import parse_query
 from core.settings.model import Settings
 from core.store.database import Database
 from core.sync.provider_memory import failover_of, has_vectors
-from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
+from core.types import Finding, SearchRequest, SearchResult, SyncReason, SyncReport
 
 if TYPE_CHECKING:
     from core.bus import EventBus
@@ -49,8 +49,6 @@ class BuiltinBackend:
     `resident` is True in processes that live long (the app, servers): they keep the vectors in memory.
     """
 
-    name = "builtin"
-
     def __init__(
         self,
         store: Path,
@@ -70,6 +68,23 @@ class BuiltinBackend:
         self._worker_lock = threading.Lock()
         self.readers = ReaderPool(store, settings, keep_matrix=resident)
         self._query_vectors = QueryVectors()
+
+    @property
+    def name(self) -> str:
+        """Who answers at the moment."""
+        return "builtin"
+
+    def start(self) -> None:
+        """Keep the index in step in the background, beginning now."""
+        self.worker.request("session-start")
+
+    def standing(self) -> Standing | None:
+        """How a backend before this one stands; None where there is none."""
+        return None
+
+    def findings(self) -> Iterator[Finding]:
+        """What doctor finds of a backend before this one."""
+        return iter(())
 
     @property
     def worker(self) -> IndexWorker:

@@ -78,6 +78,7 @@ class QmdBackend:
         self._home = home
         self.root = store.absolute().with_name(f"{store.stem}.qmd")
         self._program = QmdProgram(settings.qmd, root=self.root, environ=environ, home=home)
+        self._agent = agent
         self._sessions = sessions if settings.qmd.sessions.enabled else None
         self._forgotten = forgotten
         given = settings.qmd.sessions.export_dir
@@ -87,19 +88,22 @@ class QmdBackend:
         self._upkeep = QmdUpkeep(
             self._program,
             settings.qmd,
-            lambda: wanted_collections(
-                workspace,
-                settings,
-                agent=agent,
-                home=home,
-                exported=self._export.folder if self._sessions is not None else None,
-                forgotten=[path for source, path in forgotten() if source == "memory"],
-            ),
+            self._wanted,
             export=self._export_sessions if self._sessions is not None else None,
         )
         self._closing = threading.Event()
         self._checked: tuple[float, Availability] | None = None
         self._unsubscribe = bus.subscribe(self._happened)
+
+    def _wanted(self) -> tuple[Collection, ...]:
+        return wanted_collections(
+            self._workspace,
+            self._settings,
+            agent=self._agent,
+            home=self._home,
+            exported=self._export.folder if self._sessions is not None else None,
+            forgotten=[path for source, path in self._forgotten() if source == "memory"],
+        )
 
     # -- searching
 
@@ -362,9 +366,20 @@ class QmdBackend:
                 "exported": self._export.count(),
                 "failed": [{"path": failure.path, "error": failure.error} for failure in self.exported.failed],
             }
+        notes = []
+        if self._settings.qmd.sessions.enabled and self._sessions is None:
+            notes.append("qmd.sessions exports nothing: name the agents in sessions.agents")
         if self._settings.qmd.mcporter.enabled:
-            facts["notes"] = ["qmd.mcporter has no effect: qmd is run directly"]
-        return facts
+            notes.append("qmd.mcporter has no effect: qmd is run directly")
+        return {**facts, **({"notes": notes} if notes else {})}
+
+    def folders_away(self) -> tuple[str, ...]:
+        """Folders of the settings that are not there now."""
+        return tuple(dict.fromkeys(one.root for one in self._wanted() if not one.is_there and one.source == "memory"))
+
+    def missing_model(self) -> str | None:
+        """The model that the search mode needs and that is not on this disk; None if nothing is missing."""
+        return self._program.missing_model(self._settings.qmd.search_mode)
 
     def close(self) -> None:
         """End every program that runs. Idempotent."""

@@ -59,15 +59,6 @@ class Collection:
         return cls(str(row["name"]), str(row["root"]), str(row["pattern"]), source, tuple(map(str, ignore)))
 
 
-def with_qmd_paths(settings: Settings) -> Settings:
-    """The settings with qmd's own paths among the extra paths, so that what qmd finds can be read, and is found by the
-    built-in index too; unchanged unless qmd is the backend."""
-    if settings.backend != "qmd" or not settings.qmd.paths:
-        return settings
-    paths = dict.fromkeys((*settings.extra_paths, *(item.path for item in settings.qmd.paths)))
-    return settings.model_copy(update={"extra_paths": tuple(paths)})
-
-
 def wanted_collections(
     workspace: Path,
     settings: Settings,
