@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.settings.model import Sessions
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.model import ROLES, Role, Session
-from core.sources.transcripts.reading import SessionSource, read_file, session_of
+from core.sources.transcripts.parser import facts_from_json, facts_to_json, read_lines
+from core.sources.transcripts.reading import PARSERS, SessionSource, read_file, session_of
+from core.sources.transcripts.records import Line
 from core.sources.transcripts.render import render, wrapped
 from core.sources.transcripts.wrappers import claude_user, codex_user, openclaw_assistant, openclaw_user, without_tags
 
@@ -585,8 +590,73 @@ def test_rendered_text_is_one_masked_line_for_each_message(tmp_path: Path) -> No
     assert render(session.messages, Redactor()).text == "User: a b API_KEY=sk-pro…7890\n"
 
 
+def test_nul_and_half_surrogates_become_marks(tmp_path: Path) -> None:
+    asked = {"type": "message", "message": {"role": "user", "content": "a\0b \ud800"}}
+    session = read("pi", tmp_path / "s.jsonl", asked)
+
+    assert render(session.messages, Redactor()).text == "User: a\ufffdb \ufffd\n"
+
+
 def test_base64_in_a_message_costs_a_mark(tmp_path: Path) -> None:
     asked = {"type": "message", "message": {"role": "user", "content": "see " + "QUJD" * 1000 + " there"}}
     session = read("pi", tmp_path / "s.jsonl", asked)
 
     assert render(session.messages, Redactor()).text == "User: see [base64] there\n"
+
+
+def test_nothing_is_left_beside_a_store_that_nobody_has_open(tmp_path: Path) -> None:
+    path = openclaw_store(tmp_path)
+    store = sqlite3.connect(path)
+    store.execute("PRAGMA journal_mode = wal")
+    store.close()
+    before = sorted(path.parent.iterdir())
+
+    assert all_sessions(tmp_path, "openclaw")
+    assert sorted(path.parent.iterdir()) == before
+
+
+# -- whatever stands in the records
+
+
+def sample_records(dialect: str) -> list[Json]:
+    """All records of a dialect's samples."""
+    names = {"openclaw": "openclaw-jsonl"}
+    found = sorted((SAMPLES / names.get(dialect, dialect)).rglob("*.jsonl*"))
+    lines = [line for path in found if not path.name.endswith(".zst") for line in path.read_text().split("\n")]
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+ODD = st.sampled_from(
+    [None, True, 0, -1, 10**30, 1e308, "", "x", [], {}, [None], ["a"], [[]], {"type": 1}, {"text": {}}]
+)
+
+
+def spoiled(value: object, chance: random.Random, odd: object) -> object:
+    """`value` with something odd in place of a part of it."""
+    if isinstance(value, dict) and value and chance.random() < 0.85:
+        key = chance.choice(sorted(value))
+        return {**value, key: spoiled(value[key], chance, odd)}
+    if isinstance(value, list) and value and chance.random() < 0.85:
+        number = chance.randrange(len(value))
+        return [spoiled(item, chance, odd) if at == number else item for at, item in enumerate(value)]
+    return odd
+
+
+@pytest.mark.parametrize("dialect", ["openclaw", "pi", "claude-code", "codex", "gemini"])
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10**6), odds=st.lists(ODD, min_size=1, max_size=6))
+def test_odd_values_in_records_stop_no_file(dialect: str, seed: int, odds: list[object]) -> None:
+    chance = random.Random(seed)
+    records: list[object] = list(sample_records(dialect))
+    for odd in odds:
+        number = chance.randrange(len(records))
+        records[number] = spoiled(records[number], chance, odd)
+    parser = PARSERS[dialect](ROLES)
+    lines = (Line(number, number, json.dumps(record).encode()) for number, record in enumerate(records, 1))
+
+    reading = read_lines(parser, lines)
+
+    assert [bad.why for bad in reading.facts.bad if not bad.why.startswith("not a JSON object")] == []
+    assert reading.lines == len(records)
+    assert render(reading.messages, Redactor()).lines is not None
+    assert facts_from_json(json.loads(json.dumps(facts_to_json(reading.facts)))) == reading.facts

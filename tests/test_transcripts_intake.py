@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from core.errors import SyncCancelled
 from core.events import EventBus
@@ -394,3 +395,25 @@ def test_watched_are_the_places_of_the_named_agents(bench_of: Callable[..., Benc
     assert [agent.counts(name) for name in names] == [True, True, False, False]
     assert roots[".claude/projects"].counts("aaaa.jsonl")
     assert not roots[".claude/projects"].counts("notes.md")
+
+
+def test_changes_are_told_apart_by_their_place(bench_of: Callable[..., Bench], tmp_path: Path) -> None:
+    intake = bench_of("pi").intake()
+
+    assert intake.owns(str(tmp_path / ".openclaw/agents/main/agent/openclaw-agent.sqlite-wal"))
+    assert intake.owns(str(tmp_path / ".claude/projects/-w"))
+    assert not intake.owns(str(tmp_path / "workspace/memory/a.md"))
+
+
+def test_cold_archive_of_openclaw_is_known_by_the_session_in_it(bench_of: Callable[..., Bench], tmp_path: Path) -> None:
+    bench = bench_of()
+    cold = tmp_path / ".openclaw/agents/main/sessions/cold" / f"{'ab' * 32}.jsonl.zst"
+    cold.parent.mkdir(parents=True)
+    header = {"type": "session", "version": 4, "id": "cold-1", "cwd": "/w"}
+    said = {"type": "message", "message": {"role": "user", "content": "from the cold"}}
+    cold.write_bytes(
+        zstandard.ZstdCompressor().compress("".join(json.dumps(one) + "\n" for one in (header, said)).encode())
+    )
+    bench.sync()
+
+    assert bench.paths == ["sessions/openclaw/cold-1.jsonl"]

@@ -14,7 +14,7 @@ from core.sources.transcripts.finder import store_of
 from core.sources.transcripts.found import document_path, path_stat
 from core.sources.transcripts.openclaw import archive_name
 from core.sources.transcripts.records import opened
-from core.sources.transcripts.stores import open_store
+from core.sources.transcripts.stores import Store, read_store
 from core.sync.growth import StoredSessions
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def added_to(path: str, index: StoredSessions, *, enough_bytes: int) -> Added:
     stat = path_stat(path)
     name = path.rpartition("/")[2]
     archive = archive_name(name)
-    if stat is None or name.endswith((".zst", ".json", ".db")) or (archive is not None and archive[1]):
+    if stat is None or name.endswith((".zst", ".json", ".db", ".md")) or (archive is not None and archive[1]):
         return Added(at_once=True)
     known = index.known_sizes(path)
     try:
@@ -68,19 +68,23 @@ def added_to(path: str, index: StoredSessions, *, enough_bytes: int) -> Added:
 
 
 def _added_to_store(path: str, known: dict[str, tuple[int, int]]) -> Added:
-    size = messages = 0
-    with open_store(path) as store:
+    def measure(store: Store) -> Added:
+        size = messages = 0
+        gone = set(known)
         if not openclaw_store.is_store(store):
             return Added(at_once=True)
-        sessions = openclaw_store.sessions_of(store)
-        for session in sessions:
-            rows, last = known.pop(document_path("openclaw", session.id), (0, -1))
+        for session in openclaw_store.sessions_of(store):
+            document = document_path("openclaw", session.id)
+            gone.discard(document)
+            rows, last = known.get(document, (0, -1))
             if session.rows < rows or session.last < last:
                 return Added(at_once=True)
             messages += session.rows - rows
             if session.last > last:
                 size += openclaw_store.bytes_after(store, session.id, last)
-    return Added(size, messages, at_once=bool(known))
+        return Added(size, messages, at_once=bool(gone))
+
+    return read_store(path, measure)
 
 
 def _lines_after(path: str, start: int) -> int:

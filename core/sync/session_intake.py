@@ -14,7 +14,8 @@ from pathlib import Path
 from core.chunking import chunk_document, embedding_hash, embedding_text
 from core.settings.model import Settings
 from core.sources.redaction import Redactor
-from core.sources.transcripts.finder import Finder, among, scan_of
+from core.sources.rules import is_within
+from core.sources.transcripts.finder import Finder, among, scan_of, store_of
 from core.sources.transcripts.found import Found
 from core.sources.transcripts.model import TITLE_CHARACTERS, Checkpoint, Record, Session
 from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
@@ -24,6 +25,7 @@ from core.sync.intake import Prepared, build_key
 from core.sync.session_counter import SessionCounter
 from core.sync.session_watch import session_watch_roots
 from core.sync.watching import WatchRoot
+from core.text.lines import scrub
 from core.text.tokens import TokenCounter
 from core.types import Chunk, Document, Scan, ScannedFile, Source
 
@@ -87,6 +89,11 @@ class SessionIntake:
 
     def watch_roots(self) -> list[WatchRoot]:
         return session_watch_roots(self.finder)
+
+    def owns(self, path: str) -> bool:
+        """Whether a change of an absolute path is one of this source."""
+        places = [place.path for place in self.finder.places()]
+        return any(is_within(store_of(path), place) for place in (*places, *self.finder.paths))
 
     def scan(self, cancel: threading.Event | None = None) -> Scan:
         found, listing = self.finder.look(cancel)
@@ -217,7 +224,7 @@ class SessionIntake:
         return dict(sorted(counts.items()))
 
     def _title(self, title: str) -> str:
-        masked = " ".join(self.redact(title).split())
+        masked = " ".join(scrub(self.redact(title)).split())
         return masked if len(masked) <= TITLE_CHARACTERS else f"{masked[: TITLE_CHARACTERS - 2]} …"
 
     def _details(self, session: Session, read: SessionReading) -> Record:

@@ -8,13 +8,20 @@ from core.sources.transcripts import openclaw_store, opencode, values
 from core.sources.transcripts.aider import HISTORY_NAME, chats_of
 from core.sources.transcripts.model import Record
 from core.sources.transcripts.records import first_records, opened
-from core.sources.transcripts.stores import open_store
+from core.sources.transcripts.stores import Store, read_store
 
 _JSONL = re.compile(r".+\.jsonl(?:\.zst|\.(?:reset|deleted)\.[0-9TZ.-]+(?:\.zst)?)?")
 _SQLITE = b"SQLite format 3\0"
-_CODEX_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
-_CLAUDE_TYPES = frozenset(
-    {"user", "assistant", "permission-mode", "mode", "file-history-snapshot", "summary", "attachment", "custom-title"}
+_CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context")
+_CLAUDE_TYPES = (
+    "user",
+    "assistant",
+    "permission-mode",
+    "mode",
+    "file-history-snapshot",
+    "summary",
+    "attachment",
+    "custom-title",
 )
 _PI_NAME = re.compile(r"\d{4}-\d{2}-\d{2}T[0-9-]+Z?_")
 _HEAD = 64 << 10
@@ -48,10 +55,12 @@ def dialect_of(path: str) -> str | None:
 
 
 def _store_dialect(path: str) -> str | None:
-    with open_store(path) as store:
+    def told(store: Store) -> str | None:
         if openclaw_store.is_store(store):
             return "openclaw"
         return "opencode" if opencode.is_store(store) else None
+
+    return read_store(path, told)
 
 
 def _record_dialect(record: Record, path: str, name: str) -> str | None:

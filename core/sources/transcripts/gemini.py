@@ -17,7 +17,7 @@ from core.sources.transcripts.wrappers import gemini_user
 
 _NAME = re.compile(r"session-(?P<time>\d{4}-\d{2}-\d{2}T\d{2}-\d{2})-(?P<id>[0-9A-Za-z-]{4,80})\.jsonl?")
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
-_TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
+_TYPES = ("user", "gemini", "info", "error", "warning")
 
 
 class GeminiParser(RecordParser):

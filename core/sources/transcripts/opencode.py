@@ -19,9 +19,7 @@ from core.sources.transcripts.stores import Store, Value
 
 _LIVELY = 20
 """So many sessions, those changed last, are looked at down to their parts: others change by whole messages only."""
-_SILENT_PARTS = frozenset(
-    {"file", "patch", "snapshot", "step-start", "step-finish", "agent", "subtask", "retry", "compaction"}
-)
+_SILENT_PARTS = ("file", "patch", "snapshot", "step-start", "step-finish", "agent", "subtask", "retry", "compaction")
 
 
 class OpenCodeParser(RecordParser):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from core.sources.transcripts.records import Line, parse_record
 UNWANTED = "…"
 """Stands for the text of a tool where tools are only counted."""
 _SKIP_HEAD = 400
+_ODD_RECORD = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
 _CANCEL_EVERY = 1024
 
 
@@ -168,7 +170,10 @@ def read_lines(
             if isinstance(record, str):
                 facts.note_bad(number, record)
             else:
-                feed(number, record)
+                try:
+                    feed(number, record)
+                except _ODD_RECORD as error:
+                    facts.note_bad(number, f"not as its kind should be ({type(error).__name__})")
         facts.size += len(data) + 1
         parser.offset, parser.line = end, number
         if cancel is not None and number % _CANCEL_EVERY == 0 and cancel.is_set():
@@ -181,7 +186,8 @@ def read_lines(
         record = parse_record(last.data) if last.whole else "longer than 16 MiB"
         if isinstance(record, dict):
             parser.rewrote = False
-            feed(last.number, record)
+            with suppress(*_ODD_RECORD):
+                feed(last.number, record)
             pending = 0
             count = last.number
             if parser.rewrote:

@@ -24,7 +24,7 @@ from core.sources.transcripts.openclaw import OpenClawParser
 from core.sources.transcripts.parser import Position, Reading, RecordParser, Restart, read_lines
 from core.sources.transcripts.pi import PiParser, session_id
 from core.sources.transcripts.records import lines_of, opened, unpacked
-from core.sources.transcripts.stores import open_store
+from core.sources.transcripts.stores import read_store
 from core.types import StatKey
 
 PARSERS: dict[str, type[RecordParser]] = {
@@ -151,13 +151,16 @@ class SessionSource:
             with opened(found.absolute) as file:
                 data = os.pread(file.fileno(), end - start, start)
             return SessionReading(found, aider.read_chat(data, line, wanted), found.stat, None)
-        with open_store(found.absolute) as store:
-            if found.dialect == "opencode":
-                return SessionReading(found, opencode.read_session(store, found.within, wanted), found.stat, None)
-            checkpoint = resume.checkpoint if resume is not None else None
-            reading = openclaw_store.read_session(store, found.within, wanted, checkpoint=checkpoint)
-            point = ResumePoint(reading.checkpoint, None) if reading.checkpoint is not None else None
-            return SessionReading(found, reading, found.stat, point)
+        if found.dialect == "opencode":
+            reading = read_store(found.absolute, lambda store: opencode.read_session(store, found.within, wanted))
+            return SessionReading(found, reading, found.stat, None)
+        checkpoint = resume.checkpoint if resume is not None else None
+        reading = read_store(
+            found.absolute,
+            lambda store: openclaw_store.read_session(store, found.within, wanted, checkpoint=checkpoint),
+        )
+        point = ResumePoint(reading.checkpoint, None) if reading.checkpoint is not None else None
+        return SessionReading(found, reading, found.stat, point)
 
     def _repeats(self, found: Found) -> frozenset[str]:
         """Keys of the messages that stand in the session's origins."""
@@ -209,8 +212,8 @@ class _Said:
         parser = PARSERS[dialect](SPOKEN)
         parser.keeps_keys = True
         if within:
-            with open_store(path) as store:
-                read_lines(parser, openclaw_store.read_events(store, within, 1, 1 << 40), growing=False)
+            events = read_store(path, lambda store: list(openclaw_store.read_events(store, within, 1, 1 << 40)))
+            read_lines(parser, events, growing=False)
         else:
             with unpacked(path) as read:
                 read_lines(parser, lines_of(read), growing=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.sources.transcripts.model import SPOKEN, Message, Role
 from core.sources.transcripts.records import BASE64_MARK
+from core.text.lines import scrub
 
 WRAP = 800
 LABELS: dict[Role, str] = {
@@ -85,7 +86,7 @@ def message_lines(message: Message, redact: Redact) -> list[tuple[int, str]]:
 
 def said_words(text: str, redact: Redact) -> str:
     """A text as one line: masked, white space collapsed, long base64 cut out."""
-    masked = redact(text)
+    masked = scrub(redact(text))
     words = masked.split()
     if BASE64_MARK in masked or (len(masked) >= _LONG_WORD and max(map(len, words), default=0) >= _LONG_WORD):
         return " ".join(_BASE64.sub(BASE64_MARK, _MARKS.sub(BASE64_MARK, word)) for word in words)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import partial
 from pathlib import Path
 
 from core.sources.transcripts import openclaw, openclaw_store, opencode
 from core.sources.transcripts.aider import chats_of
 from core.sources.transcripts.found import Found, Listing, path_stat
 from core.sources.transcripts.records import opened
-from core.sources.transcripts.stores import Store, open_store
+from core.sources.transcripts.stores import Store, read_store
 from core.types import SkippedPath, StatKey
 
 _SLUG = re.compile(r"[^A-Za-z0-9]+")
@@ -30,9 +31,8 @@ class StoreLists:
         known = self._known.get(path)
         if known is None or known[0] != marks:
             try:
-                with open_store(path) as store:
-                    list_store = _openclaw if dialect == "openclaw" else _opencode
-                    found, skipped = list_store(store, path, marks[0])
+                list_store = _openclaw if dialect == "openclaw" else _opencode
+                found, skipped = read_store(path, partial(list_store, path=path, file=marks[0]))
             except OSError as error:
                 into.lose(dialect, path, error)
                 return

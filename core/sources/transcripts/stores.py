@@ -1,17 +1,21 @@
-"""Reading other programs' SQLite files: never written to, never held open, never believed to be as documented."""
+"""Reading other programs' SQLite files: nothing is written beside them, and no version of them is taken for granted."""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import apsw
 
+from core.sources.transcripts.found import path_stat
+
 Value = None | int | float | str | bytes
 Row = tuple[Value, ...]
+Result = TypeVar("Result")
 
 _BUSY_MS = 2000
 
@@ -41,53 +45,59 @@ class Store:
         return f"{table}.{name}" if name in self.columns(table) else otherwise
 
 
-@contextmanager
-def open_store(path: str) -> Iterator[Store]:
-    """Open a database for reading; raises OSError when it cannot be read.
+def read_store(path: str, read: Callable[[Store], Result]) -> Result:
+    """What `read` makes of a database, in one state of it; raises OSError when it cannot be read.
 
-    Where SQLite may make no side files (a read-only place), a file without a write-ahead log is read as it is.
+    `read` may be called twice. A database that nobody has open is read as the plain file it is, since SQLite would
+    leave files of its own beside it; if somebody begins to write meanwhile, it is read again with its log.
     """
-    _refuse_symlink(path)
+    before = path_stat(path)
+    if before is None:
+        raise FileNotFoundError(errno.ENOENT, "not a regular file", path)
     try:
-        connection = _connect(path)
-    except apsw.Error as error:
-        raise OSError(f"{path}: {error}") from error
-    try:
+        if not _is_in_use(path):
+            try:
+                result = _read(_frozen(path), read)
+                if not _is_in_use(path) and path_stat(path) == before:
+                    return result
+            except apsw.Error:
+                if not _is_in_use(path) and path_stat(path) == before:
+                    raise
         try:
-            yield Store(connection)
-        except apsw.Error as error:
-            raise OSError(f"{path}: {error}") from error
-    finally:
-        connection.close(True)
+            return _read(_live(path), read)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            # A place where SQLite may make no files: without a log the file is complete.
+            if _has_log(path):
+                raise
+            return _read(_frozen(path), read)
+    except apsw.Error as error:
+        raise OSError(errno.EIO, str(error), path) from error
 
 
-def _connect(path: str) -> apsw.Connection:
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+def _read(connection: apsw.Connection, read: Callable[[Store], Result]) -> Result:
     try:
         connection.set_busy_timeout(_BUSY_MS)
         connection.execute("BEGIN").fetchall()
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
-        return connection
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        return read(Store(connection))
+    finally:
         connection.close(True)
-        wal = Path(f"{path}-wal")
-        if wal.exists() and wal.stat().st_size > 0:
-            raise
-    except BaseException:
-        connection.close(True)
-        raise
+
+
+def _live(path: str) -> apsw.Connection:
+    return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+
+
+def _frozen(path: str) -> apsw.Connection:
     uri = f"file:{quote(os.fsencode(path))}?immutable=1"
-    connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
-        connection.execute("BEGIN").fetchall()
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
-    except BaseException:
-        connection.close(True)
-        raise
-    return connection
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
-def _refuse_symlink(path: str) -> None:
-    place = Path(path)
-    if place.is_symlink() or not place.is_file():
-        raise OSError(f"{path}: not a regular file")
+def _is_in_use(path: str) -> bool:
+    """Whether somebody has the database open for writing, or left it in the middle of that."""
+    return any(Path(f"{path}{ending}").exists() for ending in ("-wal", "-journal"))
+
+
+def _has_log(path: str) -> bool:
+    log = path_stat(f"{path}-wal")
+    return log is not None and log.size > 0

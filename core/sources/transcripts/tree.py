@@ -12,7 +12,7 @@ from core.sources.transcripts import values
 from core.sources.transcripts.model import SPOKEN, Checkpoint, Record, Role
 from core.sources.transcripts.parser import UNWANTED, RecordParser
 
-_SILENT_TYPES = frozenset({"custom", "thinking_level_change", "label", "leaf", "title"})
+_SILENT_TYPES = ("custom", "thinking_level_change", "label", "leaf", "title", "reset")
 
 
 class TreeParser(RecordParser):
@@ -109,7 +109,7 @@ class TreeParser(RecordParser):
             self.facts.note_title("name", values.text(record.get("name")))
         elif kind == "custom_message":
             self.add("tool", values.texts(record.get("content")), line, ts=moment, mid=mid)
-        elif kind not in _SILENT_TYPES and kind != "reset":
+        elif kind not in _SILENT_TYPES:
             self.facts.note_unknown(kind)
 
     def _message(self, line: int, record: Record, mid: str) -> None:

@@ -16,8 +16,8 @@ from core.sources.transcripts import openclaw_store
 from core.sources.transcripts.found import Found
 from core.sources.transcripts.model import SPOKEN, Message, Role, Session, cut_words
 from core.sources.transcripts.records import cut_base64, lines_of, parse_record, unpacked
-from core.sources.transcripts.stores import open_store
-from core.text.lines import LineSource
+from core.sources.transcripts.stores import read_store
+from core.text.lines import LineSource, scrub
 
 SHOWN_CHARACTERS = 4000
 """Of a message so much is held ready; the whole is read when it is asked for."""
@@ -114,7 +114,7 @@ class SessionView:
         message = self._messages[seq]
         if len(message.text) < SHOWN_CHARACTERS:
             return self.message(seq).text
-        return self._redact(cut_words(self._read_whole(message), WHOLE_CHARACTERS))
+        return scrub(self._redact(cut_words(self._read_whole(message), WHOLE_CHARACTERS)))
 
     def raw(self, line: int, most: int = RAW_CHARACTERS) -> str:
         """The record on a line, indented where it is JSON, masked and cut to `most` characters; "" beyond the end.
@@ -127,7 +127,7 @@ class SessionView:
             record = parse_record(data)
             if isinstance(record, dict):
                 text = orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
-        masked = self._redact(cut_words(text, most + MARGIN))
+        masked = scrub(self._redact(cut_words(text, most + MARGIN)))
         return masked if len(masked) <= most else f"{cut_words(masked, most)} …"
 
     def close(self) -> None:
@@ -140,10 +140,11 @@ class SessionView:
     def _raw_bytes(self, line: int, most: int) -> tuple[bytes, bool]:
         """The bytes of a line, long base64 cut out, and whether that is all of it."""
         if self._found.within and self._found.dialect == "openclaw":
-            with open_store(self._found.absolute) as store:
-                for event in openclaw_store.read_events(store, self._found.within, line, 1):
-                    return event.data, event.whole
-            return b"", True
+            within = self._found.within
+            events = read_store(
+                self._found.absolute, lambda store: list(openclaw_store.read_events(store, within, line, 1))
+            )
+            return (events[0].data, events[0].whole) if events else (b"", True)
         if self._found.within and self._found.dialect == "opencode":
             return self._as_record(line), True
         if self._found.absolute.endswith(".zst"):
@@ -177,7 +178,7 @@ class SessionView:
         message = self._messages[seq]
         text = message.text
         cut = len(text) >= SHOWN_CHARACTERS
-        masked = self._redact(text)
+        masked = scrub(self._redact(text))
         return SessionMessage(
             seq,
             message.role,
