@@ -186,7 +186,16 @@ def test_of_scores_out_of_order_none_is_higher_than_the_one_before(playing: Make
 
     hits = playing(show(rows)).search(SearchRequest("lemons")).hits
 
-    assert [hit.score for hit in hits] == [0.2, 0.2]
+    assert [hit.score for hit in hits] == [0.6, 0.6]
+
+
+def test_a_score_of_0_for_common_words_does_not_hide_that_all_of_them_are_there(playing: Make) -> None:
+    rows = answer(("b.md", 1, "beta")).replace('"score": 0.5', '"score": 0')
+
+    (hit,) = playing(show(rows)).search(SearchRequest("lemons nowhere beta zebra")).hits
+
+    assert hit.score == 0.25
+    assert hit.parts.text == 0
 
 
 def test_snippets_keep_to_their_limit(playing: Make, tmp_path: Path) -> None:

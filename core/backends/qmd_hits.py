@@ -29,6 +29,8 @@ MAX_BYTES = 8 << 20
 MOST_LINES = 12
 """Lines that a hit cites at most."""
 
+_WORDS = ("search", "lex")
+
 
 @dataclass(frozen=True, slots=True)
 class FoundDocument:
@@ -103,8 +105,11 @@ class HitMaker:
             moment_ms=moment,
         )
 
-    def make(self, raw: RawHit, document: FoundDocument, *, score: float) -> Hit:
-        """A hit whose lines are those of the best match, whatever line qmd guessed.
+    def make(self, raw: RawHit, document: FoundDocument, *, ceiling: float = 1.0) -> Hit:
+        """A hit whose lines are those of the best match, whatever line qmd guessed; its score is at most `ceiling`.
+
+        Words: (qmd's score + share of the query's words in the document) / 2, since qmd's is 0 for words that most
+        documents hold. Meaning: qmd's score.
 
         Where no word of the query stands in the text, qmd's own line is cited: if the words stand in the name or the
         title, or if the file still holds what qmd saw there (a match of the meaning). Raises Stale.
@@ -119,6 +124,10 @@ class HitMaker:
             if not name.found and not shows(raw, lines):
                 raise Stale
             match = Match(min(raw.line, len(lines)) - 1, 0, name.matched, False)
+        score = raw.score
+        if self._mode in _WORDS:
+            score = (score + len(match.matched) / max(1, len(terms.asked))) / 2
+        score = min(ceiling, score)
         first, last = cited_lines(lines, match.line, self._max_chars)
         physical = document.physical or range(1, len(lines) + 1)
         text = "\n".join(lines[first : last + 1])
@@ -143,7 +152,7 @@ class HitMaker:
         return ScoreParts(
             score=score,
             vector=raw.score if self._mode == "vsearch" else None,
-            text=raw.score if self._mode in ("search", "lex") else None,
+            text=raw.score if self._mode in _WORDS else None,
             matched=match.matched,
             evidence={"qmd": raw.score},
         )

@@ -50,7 +50,7 @@ def fill_page(
     """
     hits: list[Hit] = []
     seen: set[str] = set()
-    stale, refused, score = 0, 0, 1.0
+    stale = refused = 0
     for raw in raws:
         if cancelled():
             raise SearchCancelled("the search was cancelled")
@@ -66,9 +66,8 @@ def fill_page(
             if known or not maker.passes(document):
                 continue
             seen.add(document.path)
-            score = min(score, raw.score)
             shown = below_head(raw, HEAD_LINES) if document.source == "sessions" else raw
-            hit = maker.make(shown, document, score=score)
+            hit = maker.make(shown, document, ceiling=hits[-1].score if hits else 1.0)
         except (Stale, OSError):
             stale += 1
             continue

@@ -51,6 +51,7 @@ def _print_status(status: Status, agent: str) -> None:
         ("keywords", _part(status.fts)),
         ("vectors", _part(status.vector)),
         ("cache", _part(status.cache)),
+        ("backend", _backend(status)),
         ("fallback", _words(status.fallback or {})),
         ("watcher", output.visible(" ".join(str(value) for value in status.watcher.values() if value))),
         ("writer", _writer(status)),
@@ -69,6 +70,20 @@ def _print_status(status: Status, agent: str) -> None:
     _name(
         "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
     )
+
+
+def _backend(status: Status) -> str:
+    """Who answers, where that may be another program; nothing for the built-in index alone."""
+    qmd = _mapping(status.custom.get("qmd"))
+    if not qmd:
+        return ""
+    documents = qmd.get("documents")
+    parts = [
+        "builtin, in place of qmd" if status.backend != "qmd" else f"qmd {qmd.get('version', '')}".strip(),
+        str(qmd.get("searchMode") or ""),
+        output.count(documents, "document") if isinstance(documents, int) else "not indexed yet",
+    ]
+    return output.visible(", ".join(part for part in parts if part))
 
 
 def _counts(files: int, chunks: int) -> str:
