@@ -62,7 +62,7 @@ def best_by_words(
     """
     if not expression:
         return {}
-    scope = "" if allowed is None else "AND rowid IN (SELECT value FROM carray(?3)) "
+    scope = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?3)) "
     values: list[object] = [expression, limit]
     if allowed is not None:
         values.append(id_array(allowed))

@@ -99,7 +99,7 @@ class Literals:
         ]
 
     def _search(self, table: str, expression: str, most: int) -> list[int]:
-        scope = "" if self._allowed is None else "AND rowid IN (SELECT value FROM carray(?3))"
+        scope = "" if self._allowed is None else "AND +rowid IN (SELECT value FROM carray(?3))"
         values: list[object] = [expression, most + 1]
         if self._allowed is not None:
             values.append(id_array(self._allowed))
@@ -131,7 +131,7 @@ class Literals:
 
     def _by_scan(self, needle: str, most: int) -> list[int]:
         """Chunks that hold one or two characters with a sign among them, which no index knows; reads every text."""
-        scope = "" if self._allowed is None else "AND id IN (SELECT value FROM carray(?3))"
+        scope = "" if self._allowed is None else "AND +id IN (SELECT value FROM carray(?3))"
         values: list[object] = [needle, most + 1]
         if self._allowed is not None:
             values.append(id_array(self._allowed))

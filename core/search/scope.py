@@ -41,46 +41,46 @@ def allowed_chunks(
         "list[tuple[int, str, str, str | None, int | None, int]]",
         connection.execute("SELECT id, source, path, dialect, date_ms, mtime_ns FROM files").fetchall(),
     )
-    passing: dict[int, int] = {}
+    first = day_start_ms(filters.after) if filters.after is not None else None
+    end = day_start_ms(filters.before) if filters.before is not None else None
+    is_dated = first is not None or end is not None
+
+    def in_time(moment: int) -> bool:
+        return (first is None or moment >= first) and (end is None or moment < end)
+
+    whole: list[int] = []
+    by_chunk: dict[int, int] = {}
     for file_id, source, path, dialect, date_ms, mtime_ns in rows:
         if source not in wanted or (filters.dialects and (dialect or "").lower() not in filters.dialects):
             continue
-        if not filters.paths or _on_path(path, filters.paths):
-            passing[file_id] = mtime_ns // _MILLISECONDS if date_ms is None else date_ms
-    if filters.after is None and filters.before is None:
-        if len(passing) == len(rows):
-            return None
-        return _ids(
-            connection, "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM carray(?)) ORDER BY id", passing
-        )
-    first = day_start_ms(filters.after) if filters.after is not None else None
-    end = day_start_ms(filters.before) if filters.before is not None else None
-    found = connection.execute(
-        "SELECT id, file_id, observed_ms FROM chunks WHERE file_id IN (SELECT value FROM carray(?)) ORDER BY id",
-        (id_array(passing),),
+        if filters.paths and not _on_path(path, filters.paths):
+            continue
+        moment = mtime_ns // _MILLISECONDS if date_ms is None else date_ms
+        if is_dated and source == "sessions":
+            by_chunk[file_id] = moment
+        elif in_time(moment):
+            whole.append(file_id)
+    if len(whole) == len(rows):
+        return None
+    inside = connection.execute(
+        "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM carray(?))", (id_array(whole),)
     )
-    allowed = []
-    for chunk_id, file_id, observed_ms in found:
-        moment = observed_ms if observed_ms is not None else passing[file_id]
-        if (first is None or moment >= first) and (end is None or moment < end):
-            allowed.append(int(chunk_id))
-    return allowed
-
-
-def passes(filters: Filters, *, source: Source, path: str, dialect: str | None, moment_ms: int) -> bool:
-    """Whether one document is what the filters ask for; `moment_ms` dates it (epoch ms)."""
-    if filters.sources and source not in filters.sources:
-        return False
-    if filters.dialects and (dialect or "").lower() not in filters.dialects:
-        return False
-    if filters.paths and not _on_path(path, filters.paths):
-        return False
-    after = filters.after is None or moment_ms >= day_start_ms(filters.after)
-    return after and (filters.before is None or moment_ms < day_start_ms(filters.before))
-
-
-def _ids(connection: apsw.Connection, sql: str, file_ids: Sequence[int] | dict[int, int]) -> list[int]:
-    return [int(chunk_id) for (chunk_id,) in connection.execute(sql, (id_array(file_ids),))]
+    allowed = [int(chunk_id) for (chunk_id,) in inside]
+    if by_chunk:
+        # Only what was said in a session has times of its own.
+        said = cast(
+            "list[tuple[int, int, int | None]]",
+            connection.execute(
+                "SELECT id, file_id, observed_ms FROM chunks WHERE file_id IN (SELECT value FROM carray(?))",
+                (id_array(by_chunk),),
+            ).fetchall(),
+        )
+        allowed += [
+            chunk_id
+            for chunk_id, file_id, observed_ms in said
+            if in_time(by_chunk[file_id] if observed_ms is None else observed_ms)
+        ]
+    return sorted(allowed)
 
 
 def chunks_of_source(connection: apsw.Connection, source: Source) -> list[int]:
