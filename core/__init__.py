@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from core.settings.loaded import field_docs as field_docs
     from core.settings.paths import resolve_workspace as resolve_workspace
     from core.settings.paths import user_data_dir as user_data_dir
+    from core.settings.paths import user_state_dir as user_state_dir
     from core.settings.paths import workspace_file as workspace_file
     from core.settings.trust import distrust_workspace_file as distrust_workspace_file
     from core.settings.trust import trust_workspace_file as trust_workspace_file
@@ -103,6 +104,7 @@ _PLACES = {
     "status_json": "core.status",
     "trust_workspace_file": "core.settings.trust",
     "user_data_dir": "core.settings.paths",
+    "user_state_dir": "core.settings.paths",
     "visible": "core.text.visible",
     "workspace_file": "core.settings.paths",
 }

@@ -53,8 +53,17 @@ async def test_typing_narrows_the_files(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
         await running.press("f5")
         await running.until(lambda: "3 indexed" in running.lines()[1])
+        await running.press("slash")
         await running.type("DEEP md")
         await running.until(lambda: [row.path for row in running.app.screen.rows.items] == ["memory/deep/b.md"])
+
+
+async def test_digits_go_from_screen_to_screen(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        await running.press("f5")
+        for key, mode in (("2", "sessions"), ("3", "status"), ("4", "files")):
+            await running.press(key)
+            await running.until(lambda mode=mode: running.app.current_mode == mode)
 
 
 async def test_skipped_files_are_listed_with_the_reason(deck: Any, own_memory: Memory) -> None:

@@ -26,11 +26,13 @@ def open_app(scope: Scope) -> int:
             remedy="Set TERM to what the terminal is (xterm-256color, tmux-256color), or use memdeck search QUERY.",
         )
 
-    from core import open_memory
+    from core import open_memory, start_log, user_state_dir
     from tui.app import run_app
     from tui.options import AppOptions
 
     environ, home = os.environ, Path.home()
+    start_log(environ, home)
+    history = user_state_dir(environ, home) / "queries"
 
     def open_workspace(folder: Path) -> Memory:
         return open_memory(workspace=folder, agent=scope.agent, store=scope.store, resident=True)
@@ -38,7 +40,9 @@ def open_app(scope: Scope) -> int:
     workspace = found_workspace(scope)
     if workspace is None:
         looked_in = (home / ".openclaw" / "workspace", Path.cwd())
-        return run_app(None, options=AppOptions(environ=environ, open_workspace=open_workspace, looked_in=looked_in))
+        first_run = AppOptions(environ=environ, open_workspace=open_workspace, looked_in=looked_in, history=history)
+        return run_app(None, options=first_run)
     memory = open_workspace(workspace)
     notices = (*memory.settings.problems, *memory.settings.warnings)
-    return run_app(memory, options=AppOptions(environ=environ, open_workspace=open_workspace, notices=notices))
+    options = AppOptions(environ=environ, open_workspace=open_workspace, notices=notices, history=history)
+    return run_app(memory, options=options)

@@ -36,6 +36,7 @@ class BrowseScreen(ReadingScreen, Generic[T]):
 
     BINDINGS = bindings_of("browse")
     PLACEHOLDER: ClassVar[str] = ""
+    STARTS_TYPING: ClassVar[bool] = True
 
     preview_size: var[str] = var("split")
 
@@ -68,7 +69,11 @@ class BrowseScreen(ReadingScreen, Generic[T]):
 
     def on_mount(self) -> None:
         self.rows.add_class("rows")
-        self.input.focus()
+        if self.STARTS_TYPING:
+            self.input.focus()
+        else:
+            self.set_focus(None)
+            self.call_after_refresh(self.rows.focus)
 
     @property
     def rows(self) -> RowList[T]:

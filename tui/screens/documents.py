@@ -28,6 +28,7 @@ class DocumentsScreen(BrowseScreen[FileRow]):
 
     SOURCE = "memory"
     PLACEHOLDER = "narrow by path"
+    STARTS_TYPING = False
 
     show: var[str] = var("indexed", init=False)
 
