@@ -94,6 +94,18 @@ def chunks_of_source(connection: apsw.Connection, source: Source) -> list[int]:
     ]
 
 
+def passes(filters: Filters, *, source: Source, path: str, dialect: str | None, moment_ms: int) -> bool:
+    """Whether a document that is not in the index is what the filters ask for; `moment_ms` dates it (epoch ms)."""
+    if filters.sources and source not in filters.sources:
+        return False
+    if filters.dialects and (dialect or "").lower() not in filters.dialects:
+        return False
+    if filters.paths and not _on_path(path, filters.paths):
+        return False
+    after = filters.after is None or moment_ms >= day_start_ms(filters.after)
+    return after and (filters.before is None or moment_ms < day_start_ms(filters.before))
+
+
 def _on_path(path: str, wanted: Sequence[str]) -> bool:
     folded = fold(path)
     for pattern in wanted:
