@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -143,6 +144,31 @@ def test_view_follows_a_file_that_grows(
     talk(("user", "one"), ("assistant", "two"))
 
     assert len(reader.read_session(path)) == 2
+
+
+def test_view_follows_a_store_that_grows(reader_of: Callable[..., SessionReader], tmp_path: Path) -> None:
+    reader = reader_of("openclaw-sqlite")
+    before = len(reader.read_session(OPENCLAW))
+    with sqlite3.connect(tmp_path / ".openclaw/agents/main/agent/openclaw-agent.sqlite") as store:
+        event = json.dumps({"type": "message", "message": {"role": "user", "content": "more"}})
+        store.execute(
+            "INSERT INTO transcript_events SELECT session_id, 7, ?, 1, NULL, 9, NULL FROM session_windows", (event,)
+        )
+    store.close()
+
+    assert len(reader.read_session(OPENCLAW)) == before + 1
+
+
+def test_what_was_said_stands_on_its_physical_line(reader_of: Callable[..., SessionReader]) -> None:
+    assert reader_of("openclaw-jsonl").read_session(OPENCLAW).by_line() == [
+        "",
+        "",
+        "User: Why does the kiln overshoot at 1060C?",
+        "Assistant: I will read the PID gains.",
+        "",
+        "",
+        "Assistant: Lower ki to 0.25; the integral term winds up during the ramp.",
+    ]
 
 
 def test_huge_lines_cost_no_memory(reader_of: Callable[..., SessionReader], talk: Callable[..., str]) -> None:

@@ -25,6 +25,7 @@ from core.types import GetResult, StatKey
 
 _SMALL_FILE = 8 << 20
 _VIEWS_KEPT = 4
+_Marks = tuple[StatKey | None, StatKey | None]
 
 
 class SessionReader:
@@ -34,18 +35,18 @@ class SessionReader:
         self._finder = finder
         self._redact = redact
         self._roles = frozenset(roles)
-        self._found: dict[str, Found] = {}
-        self._views: OrderedDict[tuple[str, StatKey | None], SessionView] = OrderedDict()
+        self._found: dict[str, tuple[Found, _Marks]] = {}
+        self._views: OrderedDict[tuple[str, _Marks], SessionView] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, path: str) -> Found:
         """Where a session lies. Raises FileNotFoundError."""
-        found = self._found.get(path)
-        if found is None or (path_stat(found.absolute) is None):
+        found, marks = self._found.get(path, (None, None))
+        if found is None or marks != _marks(found):
             found = self._finder.find(path)
-        if found is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        self._found[path] = found
+            if found is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            self._found[path] = (found, _marks(found))
         return found
 
     def read_session(self, path: str, cancel: threading.Event | None = None) -> SessionView:
@@ -54,7 +55,7 @@ class SessionReader:
         Raises OSError, SyncCancelled.
         """
         found = self.find(path)
-        key = (path, found.stat if found.within else path_stat(found.absolute))
+        key = (path, _marks(found))
         with self._lock:
             view = self._views.get(key)
         if view is None:
@@ -129,6 +130,11 @@ class SessionReader:
             if message.role == wanted.role and message.text.startswith(shown):
                 return message.text
         return wanted.text
+
+
+def _marks(found: Found) -> _Marks:
+    """What tells that a session may have changed: its file, and the log of a store."""
+    return path_stat(found.absolute), path_stat(f"{found.absolute}-wal") if found.within else None
 
 
 def _lines_between(source: LineSource, first: int, last: int) -> Iterator[Line]:

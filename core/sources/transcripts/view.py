@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from core.sources.transcripts import openclaw_store
 from core.sources.transcripts.found import Found
 from core.sources.transcripts.model import SPOKEN, Message, Role, Session, cut_words
 from core.sources.transcripts.records import cut_base64, lines_of, parse_record, unpacked
+from core.sources.transcripts.render import LABELS, said_words
 from core.sources.transcripts.stores import read_store
 from core.text.lines import LineSource, scrub
 
@@ -96,6 +97,22 @@ class SessionView:
         """`count` messages from `start` (0-based), or all."""
         end = len(self._messages) if count is None else min(len(self._messages), start + count)
         return [self.message(seq) for seq in range(max(0, start), end)]
+
+    def by_line(self, roles: Iterable[Role] = SPOKEN) -> list[str]:
+        """What these roles said on each physical line, masked, as one line of text each; "" where they said nothing.
+
+        A message stands on the line where it begins; one that is `cut` ends with `…`. Left branches are left out.
+        """
+        wanted = frozenset(roles)
+        said: list[str] = [""] * max((message.line_end for message in self._messages), default=0)
+        for message in self._messages:
+            if message.active and message.role in wanted:
+                words = said_words(message.text, self._redact)[:SHOWN_CHARACTERS]
+                more = " …" if len(message.text) >= SHOWN_CHARACTERS else ""
+                before = said[message.line_start - 1]
+                text = f"{LABELS[message.role]}: {words}{more}"
+                said[message.line_start - 1] = f"{before} {text}" if before else text
+        return said
 
     def at_line(self, line: int) -> int | None:
         """The message that stands on a physical line, what was said first; else the next one, else the last."""
