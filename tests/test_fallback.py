@@ -133,7 +133,7 @@ def test_a_missing_program_is_a_failure_too(pair: Pair) -> None:
     result = ask(backend)
 
     assert result.hits
-    assert result.fallback == {"from": "qmd", "reason": "qmd has not indexed this memory yet"}
+    assert result.fallback == {"from": "qmd", "reason": "qmd has not indexed this memory yet: run `memdeck index`"}
 
 
 def test_before_its_first_index_qmd_needs_no_rest(pair: Pair) -> None:
@@ -142,7 +142,7 @@ def test_before_its_first_index_qmd_needs_no_rest(pair: Pair) -> None:
 
     backend.sync("manual")
 
-    assert first.fallback == {"from": "qmd", "reason": "qmd has not indexed this memory yet"}
+    assert first.fallback == {"from": "qmd", "reason": "qmd has not indexed this memory yet: run `memdeck index`"}
     assert ask(backend).provider == "qmd"
 
 

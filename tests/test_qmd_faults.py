@@ -104,6 +104,17 @@ def test_a_missing_program_is_named_with_its_remedy(tmp_path: Path) -> None:
     backend.close()
 
 
+def test_a_qmd_that_can_tell_its_version_and_nothing_else_is_not_available(playing: Make, tmp_path: Path) -> None:
+    program = tmp_path / "qmd"
+    backend = playing(show(FOUND))
+    program.write_text("#!/bin/sh\ncase \"$3\" in --version) echo qmd 2.8.3 ;; *) kill -SEGV $$ ;; esac\n")
+
+    available = backend.check()
+
+    assert available.error == "qmd died by SIGSEGV"
+    assert "Node 22" in available.remedy
+
+
 def test_another_program_of_that_name_is_not_taken_for_qmd(tmp_path: Path) -> None:
     program = tmp_path / "qmd"
     program.write_text("#!/bin/sh\necho 'Quick Mail Daemon 1.0'\n")

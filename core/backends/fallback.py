@@ -12,7 +12,7 @@ from typing import Protocol
 
 from core.backends.base import MemoryBackend, PartialListener
 from core.backends.qmd import NotReady
-from core.backends.qmd_process import ProgramTimeout
+from core.backends.qmd_process import ProgramTimeout, in_full
 from core.errors import BackendError, MemdeckError, SearchCancelled
 from core.sync.messages import ProgressListener
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
@@ -133,7 +133,7 @@ class FallbackBackend:
         if isinstance(error, SearchCancelled):
             raise error
         self._failed(error)
-        return self._marked(standby or self._secondary_answer(request, started, cancel), str(error))
+        return self._marked(standby or self._secondary_answer(request, started, cancel), in_full(error))
 
     def _standby(self, request: SearchRequest, started: float, cancel: threading.Event | None) -> SearchResult | None:
         """The secondary's answer, None where it fails: the primary's may still come."""
@@ -157,11 +157,12 @@ class FallbackBackend:
 
     def _failed(self, error: MemdeckError) -> None:
         with self._lock:
-            known = self._failure is not None or self._not_ready == str(error)
+            words = in_full(error)
+            known = self._failure is not None or self._not_ready == words
             if isinstance(error, NotReady):
-                self._not_ready = str(error)
+                self._not_ready = words
             else:
-                self._failure = (self._clock(), str(error))
+                self._failure = (self._clock(), words)
         if not known:
             log.warning("%s: %s; the %s index answers", self.primary.name, error, self.secondary.name)
 
@@ -205,7 +206,7 @@ class FallbackBackend:
             own = self.primary.sync(reason, force=force, vectors=vectors, cancel=cancel)
         except BackendError as error:
             self._failed(error)
-            warning = f"{self.primary.name}: {error}"
+            warning = f"{self.primary.name}: {in_full(error)}"
             return replace(report, warning="; ".join(part for part in (report.warning, warning) if part))
         self._answered()
         return replace(report, seconds={**report.seconds, **own.seconds})

@@ -331,7 +331,7 @@ class QmdBackend:
         now = time.monotonic()
         if self._checked is None or now - self._checked[0] >= max_age:
             try:
-                found = Availability(self._program.version(self._closing.is_set))
+                found = Availability(self._program.check(self._closing.is_set))
             except ProgramCancelled:
                 return Availability(None, "the memory is being closed")
             except BackendError as error:

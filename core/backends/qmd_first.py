@@ -106,7 +106,8 @@ class QmdFirst(BuiltinBackend):
         """How qmd stands now: the program is asked for its version, at most once a minute."""
         available, facts, fallback = self.qmd.check(), self.qmd.facts(), self._both.fallback
         if fallback is None and available.error is not None:
-            fallback = {"from": self.qmd.name, "reason": available.error}
+            reason = f"{available.error}: {available.remedy}" if available.remedy else available.error
+            fallback = {"from": self.qmd.name, "reason": reason}
         reasons = []
         if fallback is not None:
             reasons.append(f"the built-in index answers instead of qmd: {fallback['reason']}")

@@ -70,6 +70,12 @@ class QmdProgram:
             raise BackendError(f"{self._settings.command} is no qmd that can be used: {said}", remedy=REMEDY)
         return f"{found[1]}.{found[2]}"
 
+    def check(self, cancelled: Cancelled = _never) -> str:
+        """The version of a qmd that can open its index; `--version` alone works where nothing else does."""
+        version = self.version(cancelled)
+        self._done(["collection", "list"], VERSION_SECONDS, cancelled)
+        return version
+
     def configure(self, collections: Iterable[Collection]) -> None:
         """Make these qmd's collections; the next update looks at their files."""
         # By its real path: below a symlink qmd takes every file for one outside of its collection.
@@ -197,7 +203,7 @@ class QmdProgram:
 
     def _failure(self, doing: str, outcome: Outcome) -> BackendError:
         said = error_words(outcome.stderr, outcome.stdout) or "it did not say why"
-        return BackendError(f"qmd {doing} failed: {said}", remedy="run `memdeck doctor`")
+        return BackendError(f"qmd {doing} failed: {said}")
 
     def _run(self, words: list[str], seconds: float, cancelled: Cancelled, *, model: bool = False) -> Outcome:
         program = self._find()
