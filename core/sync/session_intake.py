@@ -101,8 +101,9 @@ class SessionIntake:
         return scan_of(found, listing, self._index.documents_below if self._index is not None else None)
 
     def scan_paths(self, paths: Iterable[str]) -> Scan:
-        found, listing = self.finder.look()
-        self._found = {one.path: one for one in found}
+        paths = [os.path.abspath(path) for path in paths]  # noqa: PTH100
+        found, listing = self.finder.look(near=paths)
+        self._found = {**self._found, **{one.path: one for one in found}}
         wanted = among(found, paths)
         return scan_of(wanted, listing, self._index.documents_below if self._index is not None else None)
 

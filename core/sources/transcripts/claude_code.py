@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from core.sources.transcripts import values
-from core.sources.transcripts.found import Found, Listing, is_folder, path_time
+from core.sources.transcripts.found import Found, Listing, is_folder, marked, path_time
 from core.sources.transcripts.model import SPOKEN, Checkpoint, Part, Record, Role
 from core.sources.transcripts.parser import UNWANTED, RecordParser
 from core.sources.transcripts.places import Place
@@ -209,7 +209,7 @@ def look(place: Place, into: Listing) -> None:
             title = ""
             if session in folders:
                 title = _custom_title(os.path.join(folders[session], "custom-title.json"))
-            into.found.append(Found(DIALECT, session, path, stat, rank=(0, path), title=title).marked(title))
+            into.found.append(Found(DIALECT, session, path, marked(stat, title), rank=(0, path), title=title))
         for session, path in folders.items():
             if _SESSION.fullmatch(session) and session != "memory":
                 _look_at_subagents(os.path.join(path, "subagents"), session, into, depth=0)
@@ -221,13 +221,10 @@ def _look_at_subagents(folder: str, parent: str, into: Listing, *, depth: int) -
             if depth < 3:
                 _look_at_subagents(entry.path, parent, into, depth=depth + 1)
         elif entry.name.endswith(".jsonl") and (stat := into.file_stat(entry)) is not None:
-            about = f"{entry.path.removesuffix('.jsonl')}.meta.json"
-            told = path_time(about)
+            told = marked(stat, path_time(f"{entry.path.removesuffix('.jsonl')}.meta.json"))
             session = entry.name.removesuffix(".jsonl")
-            found = Found(
-                "claude-code", session, entry.path, stat, kind="subagent", rank=(1, entry.path), parent=parent
-            )
-            into.found.append(found.marked(told))
+            rank = (1, entry.path)
+            into.found.append(Found(DIALECT, session, entry.path, told, kind="subagent", rank=rank, parent=parent))
 
 
 def _custom_title(path: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from core.settings.model import Sessions
 from core.settings.paths import expand_user
+from core.sources.rules import is_within
 from core.sources.transcripts.found import Found, Listing
 from core.sources.transcripts.listing import Lister
 from core.sources.transcripts.places import AGENTS, Place, agent_name, places_of
@@ -65,13 +66,25 @@ class Finder:
             found.extend(places_of(agent, home=self._home, environ=self._environ, agent_id=self._agent_id))
         return found
 
-    def look(self, cancel: threading.Event | None = None) -> tuple[list[Found], Listing]:
-        """All sessions, each once, by document path. Raises SyncCancelled."""
+    def look(
+        self, cancel: threading.Event | None = None, *, near: Iterable[str] | None = None
+    ) -> tuple[list[Found], Listing]:
+        """All sessions, each once, by document path. Raises SyncCancelled.
+
+        With `near` only those of agents that have a place above or below one of these absolute paths.
+        """
         listing = Listing(cancel=cancel)
+        places = self.places()
+        paths = self._paths
+        if near is not None:
+            wanted = list(near)
+            agents = {place.agent for place in places if _meets(place.path, wanted)}
+            places = [place for place in places if place.agent in agents]
+            paths = tuple(path for path in paths if _meets(path, wanted))
         with self._lock:
-            for place in self.places():
+            for place in places:
                 self._lister.look(place, listing)
-            for path in self._paths:
+            for path in paths:
                 self._lister.look_at_path(path, listing)
             settled = self._relations.settle(listing.found)
         listing.problems.extend(
@@ -83,6 +96,10 @@ class Finder:
         """The session indexed under a document path, looked for anew; None when it is not there."""
         found, _ = self.look()
         return next((one for one in found if one.path == path), None)
+
+
+def _meets(place: str, paths: Iterable[str]) -> bool:
+    return any(is_within(path, place) or is_within(place, path) for path in paths)
 
 
 def scan_of(found: Iterable[Found], listing: Listing, documents_below: DocumentsBelow | None = None) -> Scan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import threading
 import zlib
@@ -17,6 +18,7 @@ from core.sources.transcripts.model import Kind
 from core.types import SkippedPath, StatKey
 
 _GONE = (errno.ENOENT, errno.ENOTDIR)
+_SAFE = re.compile(r"[A-Za-z0-9._-]+")
 _UNSAFE = str.maketrans(dict.fromkeys("/\\\0\n\r\t#:", "-"))
 
 
@@ -59,13 +61,20 @@ class Found:
 
     def marked(self, *facts: object) -> Found:
         """With a stat key that also tells a change of `facts` beside the file."""
-        mark = zlib.crc32(repr(facts).encode("utf-8", "replace"))
-        return replace(self, stat=replace(self.stat, device=self.stat.device ^ mark))
+        return replace(self, stat=marked(self.stat, *facts))
+
+
+def marked(stat: StatKey, *facts: object) -> StatKey:
+    """A stat key that also tells a change of `facts`."""
+    mark = zlib.crc32(repr(facts).encode("utf-8", "replace"))
+    return StatKey(stat.size, stat.mtime_ns, stat.ctime_ns, stat.inode, stat.device ^ mark)
 
 
 def document_path(dialect: str, session: str) -> str:
     """The path under which a session is indexed."""
-    return f"sessions/{dialect}/{shown(session).translate(_UNSAFE)}.jsonl"
+    if _SAFE.fullmatch(session) is None:
+        session = shown(session).translate(_UNSAFE)
+    return f"sessions/{dialect}/{session}.jsonl"
 
 
 @dataclass(slots=True)
