@@ -107,7 +107,7 @@ def test_a_missing_program_is_named_with_its_remedy(tmp_path: Path) -> None:
 def test_a_qmd_that_can_tell_its_version_and_nothing_else_is_not_available(playing: Make, tmp_path: Path) -> None:
     program = tmp_path / "qmd"
     backend = playing(show(FOUND))
-    program.write_text("#!/bin/sh\ncase \"$3\" in --version) echo qmd 2.8.3 ;; *) kill -SEGV $$ ;; esac\n")
+    program.write_text('#!/bin/sh\ncase "$3" in --version) echo qmd 2.8.3 ;; *) kill -SEGV $$ ;; esac\n')
 
     available = backend.check()
 

@@ -76,7 +76,7 @@ def test_memory_is_read(path: str, text: bytes, workspace: Path) -> None:
         ("memory/a.md\0.txt", "NUL"),
         ("memory/a.txt", "only Markdown"),
         ("notes.md", "only MEMORY.md"),
-        ("memory", "only MEMORY.md"),
+        ("memory", "it is a folder"),
         ("~/x.md", "only MEMORY.md"),
         ("memory/node_modules/p/x.md", "ignored"),
         ("memory/a\ud800.md", "surrogate"),
