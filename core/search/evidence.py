@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 SATURATION = 1.2
 LENGTH_SHARE = 0.75
 SHORTEST_PART = 3
+SHORTEST_BEGINNING = 4
 
 
 def rarity(found: int, chunks: int) -> float:
     """ln((N − n + .5)/(n + .5)), never below 0: how much it tells that a chunk is one of n among N."""
     return max(0.0, math.log((max(chunks, found) - found + 0.5) / (found + 0.5)))
+
+
+def beginning(word: str, share: int = 2, of: int = 3) -> str:
+    """The first two thirds of a word, or another share of it, four characters at least."""
+    return word[: max(SHORTEST_BEGINNING, -(-share * len(word) // of))]
 
 
 class TextEvidence:
@@ -58,12 +64,15 @@ class TextEvidence:
         return sums
 
     def parts(self, terms: Terms) -> list[float] | None:
-        """Per candidate: the query's words wherever they stand, inside longer words too; pieces of unspaced runs."""
-        needles = {
-            term.word: term.frequency
-            for term in terms.asked
-            if term.script == "word" and len(term.word) >= SHORTEST_PART
-        }
+        """Per candidate: the beginnings of the query's words, inside longer words too; pieces of unspaced runs.
+
+        Two thirds of a word find its other forms in languages that the index does not stem.
+        """
+        needles: dict[str, int] = {}
+        for term in terms.asked:
+            if term.script == "word" and len(term.word) >= SHORTEST_PART:
+                part = beginning(term.word)
+                needles[part] = max(term.frequency, needles.get(part, 0))
         for run in terms.unspaced_runs:
             for start in range(len(run) - 2):
                 needles.setdefault(run[start : start + 3], 0)

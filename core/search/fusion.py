@@ -48,7 +48,8 @@ WEAK_SCORE = 0.3
 class Candidate:
     """A chunk under consideration: raw evidence first, then what fusion, decay and diversity make of it.
 
-    `words` is r = −bm25, `distinct` how many of the query's words the chunk holds (known in tiny indexes only).
+    `words` is r = −bm25, `kin` says that only words which begin a little like the query's were found, and `distinct` is
+    how many of the query's words the chunk holds (known in tiny indexes only).
     """
 
     chunk_id: int
@@ -56,6 +57,7 @@ class Candidate:
     parts: float = 0.0
     pairs: float = 0.0
     identifiers: float = 0.0
+    kin: bool = False
     distinct: int = 0
     cosine: float | None = None
     literal: bool = False
@@ -76,7 +78,7 @@ class Candidate:
     @property
     def has_words(self) -> bool:
         """Whether the chunk holds a word of the query, or exact text that was asked for."""
-        return self.words > 0 or self.distinct > 0 or self.identifiers > 0 or self.literal
+        return (self.words > 0 and not self.kin) or self.distinct > 0 or self.identifiers > 0 or self.literal
 
     @property
     def vector_score(self) -> float | None:

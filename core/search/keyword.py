@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
 
+from core.search.evidence import beginning
 from core.search.terms import Term
 from core.store.database import id_array
 
@@ -15,23 +15,15 @@ ROW_BUDGET = 30_000
 """Postings that one search scores; the rarest words come first, and one word is always asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordHits:
-    """`scores` maps chunk ids to r = −bm25 > 0, the best first; `asked` are the terms that were looked for."""
-
-    scores: dict[int, float]
-    asked: tuple[Term, ...]
-
-
 def affordable(terms: Sequence[Term], budget: int = ROW_BUDGET) -> tuple[Term, ...]:
     """The rarest terms whose postings fit the budget together, in the query's order; unknown words are left out."""
     chosen: set[int] = set()
     spent = 0
-    for position in sorted(range(len(terms)), key=lambda position: terms[position].frequency):
-        term = terms[position]
-        if term.frequency == 0 and not term.stop:
+    costs = [term.frequency or term.beginning_frequency for term in terms]
+    for position in sorted(range(len(terms)), key=costs.__getitem__):
+        if not costs[position]:
             continue
-        spent += term.frequency
+        spent += costs[position]
         if chosen and spent > budget:
             break
         chosen.add(position)
@@ -39,8 +31,15 @@ def affordable(terms: Sequence[Term], budget: int = ROW_BUDGET) -> tuple[Term, .
 
 
 def match_any(terms: Sequence[Term]) -> str:
-    """An FTS5 expression for chunks that hold any of the terms."""
-    return " OR ".join(quoted(term.word) for term in terms)
+    """An FTS5 expression for chunks that hold any of the terms, or words that begin like one that is nowhere."""
+    return " OR ".join(f"{quoted(term.beginning)}*" if term.beginning else quoted(term.word) for term in terms)
+
+
+def match_nearly(terms: Sequence[Term]) -> str:
+    """The same, but the beginnings are those of another form of the word: three quarters of it."""
+    return " OR ".join(
+        f"{quoted(beginning(term.word, 3, 4))}*" if term.beginning else quoted(term.word) for term in terms
+    )
 
 
 def match_all(terms: Sequence[Term]) -> str:
@@ -72,3 +71,14 @@ def best_by_words(
         values,
     )
     return {int(chunk_id): max(float(r), 0.0) for chunk_id, r in found}
+
+
+def those_with(connection: apsw.Connection, expression: str, ids: Sequence[int]) -> frozenset[int]:
+    """Which of `ids` match an FTS5 expression."""
+    if not expression or not ids:
+        return frozenset()
+    found = connection.execute(
+        "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND +rowid IN (SELECT value FROM carray(?))",
+        (expression, id_array(ids)),
+    )
+    return frozenset(int(chunk_id) for (chunk_id,) in found)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from core.search.evidence import TextEvidence
 from core.search.fusion import Candidate
-from core.search.keyword import affordable, best_by_words, match_any, quoted
+from core.search.keyword import affordable, best_by_words, match_any, match_nearly, quoted, those_with
 from core.search.literal import Literals, holds
 from core.search.query import Query
 from core.search.rows import Rows
 from core.search.scope import chunks_of_source
 from core.search.semantic import Matrix, SemanticHits, nearest
 from core.search.terms import TINY_INDEX, Terms
-from core.store.database import Database, id_array
+from core.store.database import Database
 from core.text.analysis import fold
 from core.types import Source
 
@@ -73,6 +73,7 @@ class Retrieval:
         self._terms = terms
         self._allowed = allowed
         self._required = tuple(map(fold, required))
+        self._asked = affordable(terms.asked)
         self._counts = counts
 
     @property
@@ -81,7 +82,7 @@ class Retrieval:
 
     def by_words(self) -> tuple[dict[int, float], list[int], dict[int, float]]:
         """r = −bm25 of the best chunks, the literal hits, and the identifier evidence."""
-        expression = match_any(affordable(self._terms.asked))
+        expression = match_any(self._asked)
         connection = self._database.connection
         words = best_by_words(connection, expression, limit=BEST_BY_WORDS, allowed=self._allowed)
         literal = [*self._literals.of_query(self._query), *self._literals.of_name(self._query)]
@@ -139,6 +140,7 @@ class Retrieval:
         self._rows.fetch(ids)
         ids = [chunk_id for chunk_id in ids if chunk_id in self._rows and self._holds_phrases(chunk_id)]
         literally = frozenset(literal)
+        kin = self._kin(words)
         candidates = [
             Candidate(
                 chunk_id,
@@ -146,6 +148,7 @@ class Retrieval:
                 identifiers=identifiers.get(chunk_id, 0.0),
                 cosine=semantic.cosine(chunk_id) if semantic is not None else None,
                 literal=chunk_id in literally,
+                kin=chunk_id in kin,
             )
             for chunk_id in ids
         ]
@@ -168,15 +171,17 @@ class Retrieval:
         for candidate, pair in zip(candidates, evidence.pairs(self._terms) or (), strict=False):
             candidate.pairs = pair
 
+    def _kin(self, words: Mapping[int, float]) -> frozenset[int]:
+        """Which of the chunks found by words hold none of them, nor a near form of one."""
+        if not any(term.beginning for term in self._asked):
+            return frozenset()
+        return frozenset(words) - those_with(self._database.connection, match_nearly(self._asked), list(words))
+
     def _count_words(self, candidates: Sequence[Candidate]) -> None:
         by_id = {candidate.chunk_id: candidate for candidate in candidates}
         for term in self._terms.asked:
-            holding = self._database.connection.execute(
-                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rowid IN (SELECT value FROM carray(?))",
-                (quoted(term.word), id_array(by_id)),
-            )
-            for (chunk_id,) in holding:
-                by_id[int(chunk_id)].distinct += 1
+            for chunk_id in those_with(self._database.connection, quoted(term.word), list(by_id)):
+                by_id[chunk_id].distinct += 1
 
     def _holds_phrases(self, chunk_id: int) -> bool:
         return all(holds(self._rows.folded(chunk_id), phrase, at_borders=True) for phrase in self._required)

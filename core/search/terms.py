@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import apsw
 
-from core.search.evidence import rarity
+from core.search.evidence import beginning, rarity
 from core.store.schema import KEYWORD_TOKENIZER
 from core.text.analysis import Script, fold, split_scripts, words
 from core.text.stopwords import is_stop_pair, stop_words
@@ -19,6 +19,8 @@ COMMON_SHARE = 0.25
 COMMON_WORTH = 0.05
 TINY_INDEX = 50
 """Below so many chunks statistics mean nothing."""
+SHORTEST_INFLECTED = 6
+"""Words of so many letters are looked for by their beginning when they are nowhere in the index."""
 MAX_TERMS = 64
 """Words of a query that are looked up; of a pasted page the first ones."""
 
@@ -28,7 +30,8 @@ class Term:
     """One word of a query.
 
     `word` is folded text (a pair of characters where the script has no blanks), `tokens` what the index calls it,
-    `frequency` how many chunks hold its rarest token, `stop` whether it is a stop word of the query's language.
+    `frequency` how many chunks hold its rarest token, `stop` whether it is a stop word of the query's language. For a
+    word that is nowhere, `beginning` is what is looked for in its place, and `beginning_frequency` what that costs.
     """
 
     word: str
@@ -36,6 +39,8 @@ class Term:
     tokens: tuple[str, ...]
     frequency: int
     stop: bool
+    beginning: str = ""
+    beginning_frequency: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +115,37 @@ class Vocabulary:
         for word, script in pieces:
             tokens = self._tokenizer.tokens(word)
             if tokens:
-                stop = word in stopped
-                terms.append(Term(word, script, tokens, 0 if stop else self.word_frequency(word), stop))
+                terms.append(self._term(word, script, tokens, stop=word in stopped, chunks=chunks))
         once = {term.tokens: term for term in reversed(terms) if not term.stop}
         meaningful = list(once.values())[::-1]
-        most = chunks * COMMON_SHARE if chunks >= TINY_INDEX else chunks
-        asked = [term for term in meaningful if term.frequency <= most] or meaningful
+        asked = [term for term in meaningful if term.frequency <= _most_common(chunks)] or meaningful
         runs = tuple(dict.fromkeys(run for run, script in split_scripts(folded) if script == "unspaced"))
         return Terms(tuple(terms), tuple(asked), runs, chunks)
+
+    def _term(self, word: str, script: Script, tokens: tuple[str, ...], *, stop: bool, chunks: int) -> Term:
+        frequency = 0 if stop else self.word_frequency(word)
+        if frequency or stop or script != "word" or len(tokens) > 1 or len(word) < SHORTEST_INFLECTED:
+            return Term(word, script, tokens, frequency, stop)
+        start = beginning(word)
+        known = self._beginning_frequency(start)
+        if not known or known > _most_common(chunks):
+            return Term(word, script, tokens, 0, stop)
+        return Term(word, script, tokens, 0, stop, start, known)
+
+    def _beginning_frequency(self, start: str) -> int:
+        """How many postings the words that begin like this have together."""
+        tokens = self._tokenizer.tokens(start)
+        if len(tokens) != 1:
+            return 0
+        row = self._connection.execute(
+            "SELECT sum(doc) FROM chunks_fts_vocab WHERE term >= ? AND term < ?", (tokens[0], tokens[0] + "\U0010ffff")
+        ).fetchone()
+        return int(row[0]) if row and row[0] else 0
+
+
+def _most_common(chunks: int) -> float:
+    """In how many chunks a word may be and still tell something."""
+    return chunks * COMMON_SHARE if chunks >= TINY_INDEX else chunks
 
 
 def _pieces(folded: str) -> Iterator[tuple[str, Script]]:
