@@ -221,6 +221,23 @@ def test_common_words_of_a_question_do_not_count(shelf: Shelf) -> None:
     assert shelf.paths("when is the signing key rotated")[0] == "memory/2.md"
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Verteidigungsministerium", "Der Verteidigungsminister sprach.\n"),
+        ("городами", "Большие города росли.\n"),
+    ],
+)
+def test_another_form_of_a_word_that_is_nowhere_is_found(shelf: Shelf, query: str, text: str) -> None:
+    shelf.pad(60).put("memory/form.md", text)
+    assert shelf.paths(query) == ["memory/form.md"]
+
+
+def test_a_word_that_only_begins_alike_does_not_qualify(shelf: Shelf) -> None:
+    shelf.pad(60).put("memory/a.md", "A large quantity of oil.\n")
+    assert shelf.hits("quantum") == ()
+
+
 def test_nonsense_finds_nothing(shelf: Shelf) -> None:
     shelf.pad(60, vector=at_cosine(0.1))
     assert shelf.hits("xyzzyplugh qwfpgj", NORTH) == ()
