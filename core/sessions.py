@@ -8,7 +8,6 @@ from pathlib import Path
 
 from core.settings.model import Settings
 from core.sources.rules import is_within
-from core.sources.transcripts.model import SPOKEN
 from core.sources.transcripts.reader import SessionReader
 from core.sources.transcripts.view import SessionView
 from core.sync.growth import StoredSessions
@@ -17,8 +16,6 @@ from core.sync.session_intake import SessionIntake
 from core.text.lines import LineSource
 from core.text.tokens import TokenCounter
 from core.types import GetResult
-
-_LABELS = {"user": "User", "assistant": "Assistant", "tool": "Tool", "thinking": "Thinking", "summary": "Summary"}
 
 
 class Sessions:
@@ -69,16 +66,8 @@ class Sessions:
 
         Raises OSError.
         """
-        view = self.view(path)
-        said: dict[int, list[str]] = {}
-        last = 0
-        for message in view.messages():
-            last = max(last, message.line_end)
-            if message.active and (message.role in SPOKEN or message.role in self.intake.roles):
-                label = _LABELS.get(message.role, message.role.capitalize())
-                text = " ".join(message.text.split())
-                said.setdefault(message.line_start, []).append(f"{label}: {text}")
-        return LineSource.from_text("".join(" ".join(said.get(number, ())) + "\n" for number in range(1, last + 1)))
+        said = self.view(path).by_line(self.intake.roles)
+        return LineSource.from_text("".join(f"{words}\n" for words in said))
 
     def take_changes(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Keep the transcripts among changed `paths` until they have grown enough; the other paths come back."""

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from core import Memory, NotAllowed, SearchRequest, open_memory
+from core.sync.session_intake import SessionIntake
+from core.types import Document, ScannedFile
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz123456"
 LINES = [
@@ -94,6 +96,23 @@ def test_what_is_appended_is_found_and_the_rest_keeps_its_rows(opened: Callable[
     assert memory.sync().indexed == 1
     (hit,) = memory.search(SearchRequest("zebra")).hits
     assert hit.line == 4
+
+
+def test_a_forced_sync_reads_transcripts_from_the_start(
+    opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened(**{"sessions.agents": ["openclaw"]})
+    memory.sync()
+    fresh: list[bool] = []
+    read = SessionIntake.read
+
+    def noted(self: SessionIntake, file: ScannedFile, again: bool = False) -> Document:
+        fresh.append(again)
+        return read(self, file, again)
+
+    monkeypatch.setattr(SessionIntake, "read", noted)
+    memory.sync("force", force=True)
+    assert fresh == [True]
 
 
 def test_a_session_tells_its_facts(opened: Callable[..., Memory]) -> None:

@@ -130,7 +130,7 @@ def test_one_unreadable_file_does_not_stop_the_others(
     here.write("memory/bad.md", "bad\n")
     read = MemoryIntake.read
 
-    def failing(self: MemoryIntake, file: object) -> object:
+    def failing(self: MemoryIntake, file: object, fresh: bool = False) -> object:
         if file.path.endswith("bad.md"):  # type: ignore[attr-defined]
             raise PermissionError(13, "Permission denied")
         return read(self, file)  # type: ignore[arg-type]

@@ -54,8 +54,8 @@ class Intake(Protocol):
         """Only the given absolute paths, or what lies below them; what is not there is left out."""
         ...
 
-    def read(self, file: ScannedFile) -> Document:
-        """Raises OSError, Undecodable."""
+    def read(self, file: ScannedFile, fresh: bool = False) -> Document:
+        """`fresh` goes on from no earlier reading. Raises OSError, Undecodable."""
         ...
 
     def prepare(self, document: Document) -> Prepared: ...
@@ -116,7 +116,7 @@ class MemoryIntake:
     def scan_paths(self, paths: Iterable[str]) -> Scan:
         return scan_paths(self._workspace, self._extra_paths, paths, home=self._home, multimodal=self._multimodal)
 
-    def read(self, file: ScannedFile) -> Document:
+    def read(self, file: ScannedFile, fresh: bool = False) -> Document:
         return read_document(file)
 
     def prepare(self, document: Document) -> Prepared:

@@ -187,7 +187,7 @@ class KeywordJob:
     def _read(self, intake: Intake, file: ScannedFile, row: FileRow | None) -> _Outcome:
         started = time.perf_counter()
         try:
-            document = intake.read(file)
+            document = intake.read(file, self.force)
             if row is not None and row.hash == document.hash and row.build == intake.build and not self.force:
                 return _Outcome(file, same=document, seconds=time.perf_counter() - started)
             return _Outcome(file, prepared=intake.prepare(document), seconds=time.perf_counter() - started)
