@@ -172,6 +172,10 @@ class _LineVocabulary(Vocabulary):
     def frequency(self, token: str) -> int:
         return sum(token in line for line in self._folded)
 
+    def beginning_frequency(self, start: str) -> int:
+        """0: qmd has chosen the document by its own stems, a word that is not in it points at no line."""
+        return 0
+
 
 def below_head(raw: RawHit, head: int) -> RawHit:
     """What qmd says of a file, without the file's first `head` lines, which are not the document's."""

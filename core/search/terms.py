@@ -127,12 +127,12 @@ class Vocabulary:
         if frequency or stop or script != "word" or len(tokens) > 1 or len(word) < SHORTEST_INFLECTED:
             return Term(word, script, tokens, frequency, stop)
         start = beginning(word)
-        known = self._beginning_frequency(start)
+        known = self.beginning_frequency(start)
         if not known or known > _most_common(chunks):
             return Term(word, script, tokens, 0, stop)
         return Term(word, script, tokens, 0, stop, start, known)
 
-    def _beginning_frequency(self, start: str) -> int:
+    def beginning_frequency(self, start: str) -> int:
         """How many postings the words that begin like this have together."""
         tokens = self._tokenizer.tokens(start)
         if len(tokens) != 1:
