@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Source = Literal["memory", "sessions"]
 SearchMode = Literal["hybrid", "keyword", "semantic"]
@@ -21,8 +21,7 @@ _CITATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StatKey:
+class StatKey(NamedTuple):
     """What `stat` says of a file; equal keys save reading it. Sizes in bytes, times in nanoseconds."""
 
     size: int
@@ -32,8 +31,7 @@ class StatKey:
     device: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedFile:
+class ScannedFile(NamedTuple):
     """A file that a scan found: `path` is the document's path (SPEC §1), `absolute` where it lies."""
 
     source: Source

@@ -48,6 +48,7 @@ class Scanner:
         cancel: threading.Event | None,
     ) -> None:
         self._base = os.path.abspath(workspace)
+        self._below_base = self._base.rstrip("/") + "/"
         self._memory = os.path.join(self._base, MEMORY_FOLDER)
         self._extras: list[str] = []
         self._multimodal = multimodal
@@ -98,16 +99,25 @@ class Scanner:
     def result(self) -> Scan:
         """What was seen, in the order of paths."""
         self._look_at_roots_again()
-        files: dict[tuple[int, int], ScannedFile] = {}
-        for absolute, found in sorted(self._found.items(), key=lambda item: self._rank(item[0])):
+        chosen: dict[tuple[int, int], str] = {}
+        others: list[tuple[str, tuple[int, int]]] = []
+        for absolute, found in self._found.items():
             if absolute in self._skipped:
                 continue
-            file = ScannedFile("memory", self._document_path(absolute), absolute, stat_key(found))
-            first = files.setdefault((found.st_dev, found.st_ino), file)
-            if first is not file:
-                self._skip(absolute, "duplicate", f"the same file as {first.path}")
+            identity = (found.st_dev, found.st_ino)
+            known = chosen.setdefault(identity, absolute)
+            if known is not absolute:
+                chosen[identity], other = sorted((known, absolute), key=self._rank)
+                others.append((other, identity))
+        for absolute, identity in others:
+            self._skip(absolute, "duplicate", f"the same file as {self._document_path(chosen[identity])}")
+        files = [
+            ScannedFile("memory", self._document_path(absolute), absolute, stat_key(self._found[absolute]))
+            for absolute in chosen.values()
+        ]
+        files.sort(key=lambda file: file.path)
         return Scan(
-            files=tuple(sorted(files.values(), key=lambda file: file.path)),
+            files=tuple(files),
             skipped=tuple(self._skipped[path] for path in sorted(self._skipped)),
             uncertain=tuple(sorted(self._uncertain)),
             problems=tuple(self._problems),
@@ -119,9 +129,9 @@ class Scanner:
         return (os.path.dirname(absolute) != self._base, not is_within(absolute, self._memory), absolute)
 
     def _document_path(self, absolute: str) -> str:
-        if absolute == self._base:
-            return ""
-        return absolute[len(self._base) :].lstrip("/") if is_within(absolute, self._base) else absolute
+        if absolute.startswith(self._below_base):
+            return absolute[len(self._below_base) :].lstrip("/")
+        return "" if absolute == self._base else absolute
 
     def _as_configured(self, path: str) -> str:
         """A path that was given by its real location, as one below the root that was configured."""
@@ -258,7 +268,7 @@ class Scanner:
 
     def _is_named(self, absolute: str) -> bool:
         """Whether the path is text; others cannot be named in the index."""
-        if shown(absolute) == absolute:
+        if absolute.isascii() or shown(absolute) == absolute:
             return True
         self._skip(absolute, "name", "the name is not valid UTF-8")
         return False
@@ -272,7 +282,7 @@ class Scanner:
 
     def _add(self, absolute: str, found: os.stat_result) -> None:
         limit = self._multimodal.max_file_bytes if self._multimodal is not None else 0
-        if media_kind(absolute) is not None and limit and found.st_size > limit:
+        if limit and found.st_size > limit and media_kind(absolute) is not None:
             self._skip(absolute, "too-large", f"{found.st_size} bytes, more than {limit}")
         else:
             self._found[absolute] = found

@@ -302,7 +302,7 @@ def _read_object(found: Found, wanted: frozenset[Role]) -> SessionReading:
 
 def _stat_of(file: BinaryIO, found: Found) -> StatKey:
     """The stat key of the open file, marked as the found one is."""
-    return replace(stat_key(os.fstat(file.fileno())), device=found.stat.device)
+    return stat_key(os.fstat(file.fileno()))._replace(device=found.stat.device)
 
 
 def _digest(data: bytes) -> str:
