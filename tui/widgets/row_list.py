@@ -1,4 +1,4 @@
-"""A list of rows that are drawn from values: the part that hits, documents and commands have in common."""
+"""A list of rows that are drawn from values, and only while they are seen: hits, documents, commands, the log."""
 
 from __future__ import annotations
 
@@ -8,26 +8,35 @@ from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
+from textual import events
+from textual.cache import LRUCache
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
+from textual.visual import Visual
 
 T = TypeVar("T")
 
-PAGE = 200
-"""Rows that are added at a time; the next ones come when the end is reached."""
+_KEPT = 512
+"""Drawn rows that are kept: some screens of them."""
 
 
-class RowList(OptionList, Generic[T], inherit_bindings=False):
-    """Rows of one or two lines. Its keys are the screen's; the row in force has `▌` in its first column, free
-    for that; a marked one has `*`.
+class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
+    """Rows of one or two lines, of a list as long as it may be. Its keys are the screen's; the row in force has `▌` in
+    its first column, free for that; a marked one has `*`.
 
     Subclasses say how an item looks (`row`) and what stays the same of it when the list changes (`key`).
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"row-list--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"row-list--row", "row-list--current", "row-list--cursor"}
+    ALLOW_SELECT = False
+
+    highlighted: var[int | None] = var[int | None](None, init=False)
+    """The index of the row in force."""
+    wide: var[bool] = var(False, init=False)
 
     @dataclass
     class Moved(Message):
@@ -37,18 +46,17 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
 
     @dataclass
     class Chosen(Message):
-        """A row was clicked or entered."""
+        """A row was clicked."""
 
         item: object
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, markup=False, compact=True)
+        super().__init__(id=id)
         self.items: tuple[T, ...] = ()
-        self._prompts: list[Content] = []
-        self._drawn_for: tuple[int, bool] = (0, False)
-        self._told: tuple[object, object] = (None, None)
         self.marked: set[str] = set()
-        self.wide = False
+        self._contents: LRUCache[int, Content] = LRUCache(_KEPT)
+        self._told: tuple[object, object] = (None, None)
+        self._fitted = Size(0, 0)
 
     def row(self, item: T, width: int) -> Content:
         """How an item looks in `width` cells; its first cell is blank."""
@@ -60,7 +68,7 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
 
     @property
     def row_height(self) -> int:
-        """Lines of a row."""
+        """Lines of a row, the same for all."""
         return 1
 
     @property
@@ -69,29 +77,33 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
         return self.items[index] if index is not None and index < len(self.items) else None
 
     def show(self, items: Sequence[T], *, keep: str | None = None) -> None:
-        """Show other items with the row of key `keep` in force, else the first; draw nothing if they look the same."""
+        """Show other items with the row of key `keep` in force where it stood in the view, else the first.
+
+        Nothing is drawn if what is seen looks the same.
+        """
+        before, above = self._seen(), (self.highlighted or 0) - self._top
         self.items = tuple(items)
         if self.marked:
             self.marked &= {self.key(item) for item in self.items}
-        prompts = self._draw(0, PAGE)
-        index = next((n for n, item in enumerate(self.items) if keep is not None and self.key(item) == keep), 0)
-        alike = len(prompts) == len(self._prompts) and all(
-            new.is_same(old) for new, old in zip(prompts, self._prompts, strict=True)
-        )
-        if not alike:
-            if index >= len(prompts):
-                prompts += self._draw(len(prompts), index + PAGE)
-            self._prompts = prompts
-            self.set_options([Option(prompt) for prompt in prompts])
-        self.highlighted = index if self.items else None
+        self._contents.clear()
+        found = None if keep is None else self.place_of(keep)
+        self._fit_bar()
+        self.highlighted = (found or 0) if self.items else None
+        self._scroll_to_row(0 if found is None else found - above)
+        if self._seen() != before:
+            self.refresh()
         self._tell()
+
+    def place_of(self, key: str) -> int | None:
+        """The index of the row of a key."""
+        return next((index for index, item in enumerate(self.items) if self.key(item) == key), None)
 
     def mark(self) -> None:
         """Mark the row in force, or take its mark away, and go one row down."""
         item = self.current
         if item is not None:
             self.marked ^= {self.key(item)}
-            self.refresh()
+            self._refresh_row(self.highlighted)
             self.move("down")
 
     @property
@@ -103,28 +115,16 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
         """One of up, down, page_up, page_down, first, last; the ends do not wrap around."""
         if not self.items:
             return
-        at = self.highlighted or 0
-        page = max(self.size.height // self.row_height - 1, 1)
-        match where:
-            case "up":
-                self.highlighted = max(0, at - 1)
-            case "down":
-                self._grow(at + 1)
-                self.highlighted = at + 1
-            case "page_up":
-                self.highlighted = max(0, at - page)
-            case "page_down":
-                self._grow(at + page)
-                self.highlighted = at + page
-            case "first":
-                self.highlighted = 0
-            case "last":
-                self._grow(len(self.items))
-                self.highlighted = len(self.items) - 1
+        at, last = self.highlighted or 0, len(self.items) - 1
+        page = max(self._rows_in_view - 1, 1)
+        steps = {"up": -1, "down": 1, "page_up": -page, "page_down": page, "first": -at, "last": last - at}
+        self.highlighted = min(max(at + steps.get(where, 0), 0), last)
 
-    def watch_highlighted(self, highlighted: int | None) -> None:
-        super().watch_highlighted(highlighted)
+    def watch_highlighted(self, before: int | None, highlighted: int | None) -> None:
+        self._refresh_row(before)
+        self._refresh_row(highlighted)
         if highlighted is not None:
+            self._bring_into_view()
             self._tell()
 
     def _tell(self) -> None:
@@ -134,47 +134,99 @@ class RowList(OptionList, Generic[T], inherit_bindings=False):
             self._told = told
             self.post_message(self.Moved(item))
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        item = self.current
-        if item is not None:
-            self.post_message(self.Chosen(item))
+    # Scrolling
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
+    @property
+    def _top(self) -> int:
+        """The index of the first row in view."""
+        return round(self.scroll_y) // self.row_height
 
-    def on_resize(self) -> None:
-        wanted = (self.size.width, self.wide)
-        if wanted != self._drawn_for and self.items and wanted[0] > 0:
-            index = self.highlighted
-            self._prompts = self._draw(0, max(PAGE, len(self._prompts)))
-            self.set_options([Option(prompt) for prompt in self._prompts])
-            self.highlighted = index
+    @property
+    def _rows_in_view(self) -> int:
+        return max(self.scrollable_content_region.height // self.row_height, 1)
 
-    def _draw(self, start: int, end: int) -> list[Content]:
-        width = self.scrollable_content_region.width or 80
-        self._drawn_for = (self.size.width, self.wide)
-        return [self.row(item, width) for item in self.items[start:end]]
+    def _fit_bar(self) -> None:
+        size = Size(self.scrollable_content_region.width, len(self.items) * self.row_height)
+        if size != self.virtual_size:
+            self.virtual_size = size
 
-    def _grow(self, index: int) -> None:
-        """Have rows beyond `index`."""
-        have = len(self._prompts)
-        if index >= have and have < len(self.items):
-            more = self._draw(have, max(index + 1, have + PAGE))
-            self._prompts += more
-            self.add_options([Option(prompt) for prompt in more])
+    def _scroll_to_row(self, top: int) -> None:
+        """Have row `top` first in view, as far as there are rows below and the row in force stays in view."""
+        top = min(top, len(self.items) - self._rows_in_view)
+        self.scroll_to(y=max(top, 0) * self.row_height, animate=False, force=True, immediate=True)
+        self._bring_into_view()
+
+    def _bring_into_view(self) -> None:
+        at = self.highlighted
+        if at is None:
+            return
+        top = min(max(self._top, at - self._rows_in_view + 1), at)
+        if top != self._top:
+            self.scroll_to(y=top * self.row_height, animate=False, force=True, immediate=True)
+
+    # Drawing
+
+    def _content(self, index: int) -> Content:
+        content = self._contents.get(index)
+        if content is None:
+            content = self.row(self.items[index], self.scrollable_content_region.width or 80)
+            self._contents[index] = content
+        return content
+
+    def _seen(self) -> list[tuple[bool, bool, str, object]]:
+        """What is in view, for comparison."""
+        rows = range(self._top, min(self._top + self._rows_in_view + 1, len(self.items)))
+        contents = ((index, self._content(index)) for index in rows)
+        return [(index == self.highlighted, self._is_marked(index), c.plain, c.spans) for index, c in contents]
+
+    def _is_marked(self, index: int) -> bool:
+        return bool(self.marked) and self.key(self.items[index]) in self.marked
+
+    def _refresh_row(self, index: int | None) -> None:
+        if index is not None:
+            self.refresh_lines(index * self.row_height, self.row_height)
 
     def render_line(self, y: int) -> Strip:
-        strip = super().render_line(y)
+        width = self.scrollable_content_region.width
+        index, line = divmod(round(self.scroll_y) + y, self.row_height)
+        if width <= 0 or index >= len(self.items):
+            return Strip.blank(max(width, 0), self.get_visual_style("row-list--row").rich_style)
+        current, marked = index == self.highlighted, self._is_marked(index)
+        style = self.get_visual_style("row-list--row", *(["row-list--current"] if current else []))
+        strips = Visual.to_strips(self, self._content(index), width, self.row_height, style)
+        if line >= len(strips):
+            return Strip.blank(width, style.rich_style)
+        strip = strips[line].extend_cell_length(width, style.rich_style)
         first = next(iter(strip), None)
-        if first is None or first.style is None or strip.cell_length < 2:
-            return strip
-        index = first.style.meta.get("option")
-        if not isinstance(index, int) or index >= len(self.items):
-            return strip
-        marked = self.key(self.items[index]) in self.marked
-        if index != self.highlighted and not marked:
+        if not (current or marked) or first is None or strip.cell_length < 2:
             return strip
         colour = self.get_component_rich_style("row-list--cursor", partial=True).color
-        cursor = first.style + RichStyle(color=colour, bold=True, reverse=marked and index == self.highlighted)
+        cursor = (first.style or RichStyle()) + RichStyle(color=colour, bold=True, reverse=marked and current)
         return Strip([Segment("*" if marked else "▌", cursor), *strip.crop(1)], strip.cell_length)
+
+    # Changes from outside
+
+    def watch_wide(self) -> None:
+        self._fit_anew()
+
+    def on_resize(self) -> None:
+        if self.scrollable_content_region.size != self._fitted:
+            self._fit_anew()
+
+    def _fit_anew(self) -> None:
+        self._fitted = self.scrollable_content_region.size
+        self._contents.clear()
+        self._fit_bar()
+        self._scroll_to_row(self._top)
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        self._contents.clear()
+        super().notify_style_update()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        index = (round(self.scroll_y) + event.y) // self.row_height
+        if index < len(self.items):
+            self.highlighted = index
+            self.post_message(self.Chosen(self.items[index]))
