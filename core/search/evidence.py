@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.search.terms import Terms
+    from core.search.terms import Term, Terms
 
 
 SATURATION = 1.2
@@ -37,6 +37,7 @@ class TextEvidence:
     def __init__(self, texts: Callable[[], Sequence[str]], chunks: int) -> None:
         self._read = texts
         self._chunks = chunks
+        self._counted: dict[str, list[int]] = {}
 
     @cached_property
     def _texts(self) -> Sequence[str]:
@@ -47,20 +48,21 @@ class TextEvidence:
         mean = sum(map(len, self._texts)) / max(1, len(self._texts)) or 1.0
         return [SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(text) / mean) for text in self._texts]
 
-    def _sums(self, needles: Mapping[str, int]) -> list[float] | None:
-        """Per candidate Σ idf(n)·tf', n being the needle's known frequency or that among the candidates."""
-        if not needles:
-            return None
+    def _counts(self, needle: str) -> list[int]:
+        known = self._counted.get(needle)
+        if known is None:
+            known = self._counted[needle] = [text.count(needle) for text in self._texts]
+        return known
+
+    def _sum(self, found: Iterable[tuple[Sequence[tuple[int, int]], int]]) -> list[float]:
+        """Per candidate Σ idf(n)·tf' over [(position, tf) …] of each needle, n being its known frequency or that here."""
         sums = [0.0] * len(self._texts)
-        for needle, known in needles.items():
-            counts = [text.count(needle) for text in self._texts]
-            found = len(counts) - counts.count(0)
-            weight = (SATURATION + 1) * rarity(max(found, known), self._chunks)
-            if not found or not weight:
+        for counts, known in found:
+            weight = (SATURATION + 1) * rarity(max(len(counts), known), self._chunks) if counts else 0.0
+            if not weight:
                 continue
-            for position, count in enumerate(counts):
-                if count:
-                    sums[position] += weight * count / (count + self._damping[position])
+            for position, count in counts:
+                sums[position] += weight * count / (count + self._damping[position])
         return sums
 
     def parts(self, terms: Terms) -> list[float] | None:
@@ -76,8 +78,25 @@ class TextEvidence:
         for run in terms.unspaced_runs:
             for start in range(len(run) - 2):
                 needles.setdefault(run[start : start + 3], 0)
-        return self._sums(needles)
+        if not needles:
+            return None
+        return self._sum(
+            ([(position, count) for position, count in enumerate(self._counts(needle)) if count], known)
+            for needle, known in needles.items()
+        )
 
     def pairs(self, terms: Terms) -> list[float] | None:
         """Per candidate: words that stand side by side in the query and in the text."""
-        return self._sums({f"{first.word} {second.word}": 0 for first, second in terms.neighbours})
+        pairs = {f"{first.word} {second.word}": (first, second) for first, second in terms.neighbours}
+        if not pairs:
+            return None
+        return self._sum((self._pair_counts(pair, *words), 0) for pair, words in pairs.items())
+
+    def _pair_counts(self, pair: str, first: Term, second: Term) -> list[tuple[int, int]]:
+        """Where and how often a pair stands; looked for only where both words' beginnings do, which are counted."""
+        places: Iterable[int] = range(len(self._texts))
+        for term in (first, second):
+            counts = self._counted.get(beginning(term.word))
+            if counts is not None:
+                places = [position for position in places if counts[position]]
+        return [(position, count) for position in places if (count := self._texts[position].count(pair))]

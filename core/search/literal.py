@@ -67,6 +67,7 @@ class Literals:
         self._vocabulary = vocabulary
         self._rows = rows
         self._allowed = allowed
+        self._found: dict[tuple[str, str, int], list[int]] = {}
 
     def chunks_with(self, text: str, *, whole_words: bool, most: int = MOST_CANDIDATES) -> list[int] | None:
         """Chunks whose folded text holds the folded `text`; None when more than `most` may.
@@ -99,6 +100,13 @@ class Literals:
         ]
 
     def _search(self, table: str, expression: str, most: int) -> list[int]:
+        asked = (table, expression, most)
+        known = self._found.get(asked)
+        if known is None:
+            known = self._found[asked] = self._search_table(table, expression, most)
+        return known
+
+    def _search_table(self, table: str, expression: str, most: int) -> list[int]:
         scope = "" if self._allowed is None else "AND +rowid IN (SELECT value FROM carray(?3))"
         values: list[object] = [expression, most + 1]
         if self._allowed is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -16,6 +16,7 @@ from core.errors import BadVector, SearchCancelled
 from core.search import classic, fusion
 from core.search.decay import decay_factor
 from core.search.diversity import diversify
+from core.search.facts import FactsKeeper
 from core.search.fusion import Candidate
 from core.search.literal import Literals
 from core.search.page import fill_page, keep_memory, make_hit
@@ -28,7 +29,7 @@ from core.search.snippet import find_match
 from core.search.terms import TINY_INDEX, Terms, Tokenizer, Vocabulary
 from core.store.database import Database
 from core.store.failures import translated
-from core.types import SearchMode, SearchRequest, SearchResult, Source
+from core.types import SearchMode, SearchRequest, SearchResult
 
 if TYPE_CHECKING:
     from core.embedding.base import Embedder, ModelProfile, Vector
@@ -81,6 +82,7 @@ class Searcher:
         self._today = today
         self._tokenizer: Tokenizer | None = None
         self._folded = FoldedTexts()
+        self._facts = FactsKeeper(database)
 
     def search(
         self, request: SearchRequest, query_vector: Vector | None = None, cancel: threading.Event | None = None
@@ -143,7 +145,7 @@ class Searcher:
         return max(1, request.max_results if request.max_results is not None else self._options.max_results)
 
     def _pending(self) -> int:
-        return self._database.count("SELECT count(*) FROM embedding_queue WHERE error IS NULL") if self._embedder else 0
+        return self._facts.current().pending if self._embedder else 0
 
     def _text_weight(self, default: float) -> float:
         """The share of words in 0..1: the settings' weights divided by their sum, else `default`."""
@@ -158,16 +160,14 @@ class Searcher:
         self, request: SearchRequest, query: Query, vector: Vector | None, cancel: threading.Event | None
     ) -> _Ranking | None:
         connection = self._database.connection
-        counts = {
-            cast("Source", source): int(cast("int", chunks))
-            for source, chunks in connection.execute("SELECT source, sum(chunks) FROM files GROUP BY source")
-        }
+        facts = self._facts.current()
+        counts = facts.chunks
         allowed = allowed_chunks(connection, query.filters, request.sources)
         if not sum(counts.values()) or (allowed is not None and not allowed):
             return None
         if self._tokenizer is None:
             self._tokenizer = Tokenizer(connection)
-        vocabulary = Vocabulary(connection, self._tokenizer)
+        vocabulary = Vocabulary(connection, self._tokenizer, facts.words)
         terms = vocabulary.terms(query.text, chunks=sum(counts.values()))
         rows = Rows(connection, self._folded)
         literals = Literals(connection, vocabulary, rows, allowed)

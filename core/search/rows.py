@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple
 
 import apsw
 
@@ -15,8 +14,7 @@ from core.text.analysis import fold
 from core.types import Source
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(NamedTuple):
     """What a hit says of its document. `date_ms` is from the name, None for undated; `mtime_ns` from the file."""
 
     id: int
@@ -31,7 +29,7 @@ class FileInfo:
 class FoldedTexts:
     """Folded texts of the last searches, within a bound of characters; the text of a chunk id never changes."""
 
-    def __init__(self, most_characters: int = 8_000_000) -> None:
+    def __init__(self, most_characters: int = 16_000_000) -> None:
         self._most = most_characters
         self._held = 0
         self._texts: OrderedDict[int, str] = OrderedDict()
@@ -50,8 +48,7 @@ class FoldedTexts:
         return folded
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
+class ChunkRow(NamedTuple):
     """One chunk as stored. `heading_json` and `line_map_json` are read when asked for."""
 
     id: int
@@ -87,12 +84,12 @@ class Rows:
         missing = [chunk_id for chunk_id in dict.fromkeys(ids) if chunk_id not in self._chunks]
         if not missing:
             return
-        for chunk_id, file_id, ordinal, start, end, text, heading, line_map, observed in self._connection.execute(
+        found = self._connection.execute(
             "SELECT id, file_id, ordinal, start_line, end_line, text, heading, line_map, observed_ms FROM chunks "
             "WHERE id IN (SELECT value FROM carray(?))",
             (id_array(missing),),
-        ):
-            self._chunks[chunk_id] = ChunkRow(chunk_id, file_id, ordinal, start, end, text, heading, line_map, observed)
+        )
+        self._chunks.update((row.id, row) for row in map(ChunkRow._make, found))
 
     def __contains__(self, chunk_id: int) -> bool:
         return chunk_id in self._chunks
@@ -109,12 +106,12 @@ class Rows:
         missing = [file_id for file_id in dict.fromkeys(file_ids) if file_id not in self._files]
         if not missing:
             return
-        for file_id, source, *rest in self._connection.execute(
+        found = self._connection.execute(
             "SELECT id, source, path, hash, date_ms, mtime_ns, dialect FROM files "
             "WHERE id IN (SELECT value FROM carray(?))",
             (id_array(missing),),
-        ):
-            self._files[file_id] = FileInfo(file_id, cast("Source", source), *rest)
+        )
+        self._files.update((row.id, row) for row in map(FileInfo._make, found))
 
     def file(self, chunk_id: int) -> FileInfo:
         """The document of a fetched chunk whose document was fetched too."""

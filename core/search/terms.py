@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import apsw
@@ -43,7 +44,7 @@ class Term:
     beginning_frequency: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Terms:
     """All terms in the query's order, those to search by (each once), the runs without blanks, and the chunk count."""
 
@@ -52,8 +53,8 @@ class Terms:
     unspaced_runs: tuple[str, ...]
     chunks: int
 
-    @property
-    def worth(self) -> dict[str, float]:
+    @cached_property
+    def worth(self) -> Mapping[str, float]:
         """How much each word that is asked tells: its rarity, and a little for being there."""
         return {term.word: rarity(term.frequency, self.chunks) + COMMON_WORTH for term in self.asked}
 
@@ -62,12 +63,14 @@ class Terms:
         """Whether most of what is asked are pairs of characters."""
         return sum(term.script != "word" for term in self.asked) * 2 > len(self.asked)
 
-    @property
-    def neighbours(self) -> Iterator[tuple[Term, Term]]:
+    @cached_property
+    def neighbours(self) -> tuple[tuple[Term, Term], ...]:
         """Pairs of words that stand side by side in the query, not both stop words."""
-        for first, second in pairwise(self.all):
-            if first.script == second.script == "word" and not (first.stop and second.stop):
-                yield first, second
+        return tuple(
+            (first, second)
+            for first, second in pairwise(self.all)
+            if first.script == second.script == "word" and not (first.stop and second.stop)
+        )
 
 
 class Tokenizer:
@@ -84,12 +87,15 @@ class Tokenizer:
 
 
 class Vocabulary:
-    """What the index knows of words, counted at most once; for one search, inside its read transaction."""
+    """What the index knows of words, counted at most once while the index stays as it is.
 
-    def __init__(self, connection: apsw.Connection, tokenizer: Tokenizer) -> None:
+    `counts` holds what was counted, and is shared by the searches of one state of the index.
+    """
+
+    def __init__(self, connection: apsw.Connection, tokenizer: Tokenizer, counts: dict[str, int] | None = None) -> None:
         self._connection = connection
         self._tokenizer = tokenizer
-        self._counts: dict[str, int] = {}
+        self._counts = {} if counts is None else counts
 
     def frequency(self, token: str) -> int:
         """How many chunks hold `token`."""
