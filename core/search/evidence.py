@@ -55,7 +55,7 @@ class TextEvidence:
         return known
 
     def _sum(self, found: Iterable[tuple[Sequence[tuple[int, int]], int]]) -> list[float]:
-        """Per candidate Σ idf(n)·tf' over [(position, tf) …] of each needle, n being its known frequency or that here."""
+        """Per candidate Σ idf(n)·tf' over each needle's [(position, tf)…], n being its known frequency or that here."""
         sums = [0.0] * len(self._texts)
         for counts, known in found:
             weight = (SATURATION + 1) * rarity(max(len(counts), known), self._chunks) if counts else 0.0
