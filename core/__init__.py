@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from core.types import SearchRequest as SearchRequest
     from core.types import SearchResult as SearchResult
     from core.types import Source as Source
+    from core.types import SourceCount as SourceCount
     from core.types import Status as Status
     from core.types import SyncReason as SyncReason
     from core.types import SyncReport as SyncReport
@@ -82,6 +83,7 @@ _PLACES = {
     "SessionView": "core.sources.transcripts.view",
     "SettingsError": "core.errors",
     "Source": "core.types",
+    "SourceCount": "core.types",
     "Status": "core.types",
     "StoreError": "core.errors",
     "SyncCancelled": "core.errors",

@@ -93,6 +93,8 @@ def hit_json(hit: Hit, *, cite: bool, explain: bool = False) -> Json:
         "snippet": snippet,
         "source": hit.source,
     }
+    if hit.source_gone:
+        answer["sourceGone"] = True
     if hit.heading:
         answer["heading"] = " > ".join(hit.heading)
     if cite:
@@ -147,6 +149,8 @@ def get_json(result: GetResult) -> Json:
         "text": result.text,
         "truncated": result.truncated,
     }
+    if result.source_gone:
+        answer["sourceGone"] = True
     if result.next_from is not None:
         answer["nextFrom"] = result.next_from
     if result.error is not None:

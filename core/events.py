@@ -44,6 +44,14 @@ class FileRemoved(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceGone(Event):
+    """A transcript is gone; what the index has of it stays, marked."""
+
+    source: Source
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileRenamed(Event):
     source: Source
     old_path: str

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from core.settings.model import Settings
 from core.sources.rules import is_within
+from core.sources.transcripts.ranges import render_stored
 from core.sources.transcripts.reader import SessionReader
 from core.sources.transcripts.view import SessionView
-from core.sync.growth import StoredSessions
+from core.sync.growth import KeptSession, StoredSessions
+from core.sync.kept_sessions import kept_view
 from core.sync.session_deltas import SessionDeltas
 from core.sync.session_intake import SessionIntake
 from core.text.lines import LineSource
@@ -37,6 +40,7 @@ class Sessions:
         deliver: Callable[[tuple[str, ...]], None],
     ) -> None:
         self._index = StoredSessions(store)
+        self._keeps_deleted = settings.sessions.keep_deleted
         self._deltas = SessionDeltas(settings.sync.sessions, self._index, deliver)
         self.intake = SessionIntake(
             settings,
@@ -54,12 +58,34 @@ class Sessions:
         return SessionReader(self.intake.finder, self.intake.redact, self.intake.roles)
 
     def get(self, path: str, from_line: int | None, lines: int | None) -> GetResult:
-        """Messages whose physical line lies in the range, rendered and masked. Raises OSError, Undecodable."""
-        return self.reader.render_range(path, from_line, lines)
+        """Messages whose physical line lies in the range, rendered and masked. Raises OSError, Undecodable.
+
+        Of a transcript that is gone they come from the index, where they were kept.
+        """
+        kept = self._index.kept(path, marked=True)
+        if kept is None:
+            try:
+                return self.reader.render_range(path, from_line, lines)
+            except FileNotFoundError as error:
+                kept = self._just_gone(path, error)
+        return replace(render_stored(path, kept.chunks, from_line, lines), source_gone=True)
 
     def view(self, path: str) -> SessionView:
-        """A session for showing. Raises OSError."""
-        return self.reader.read_session(path)
+        """A session for showing; of one whose transcript is gone what was kept. Raises OSError."""
+        kept = self._index.kept(path, marked=True)
+        if kept is None:
+            try:
+                return self.reader.read_session(path)
+            except FileNotFoundError as error:
+                kept = self._just_gone(path, error)
+        return kept_view(kept, self.intake.redact)
+
+    def _just_gone(self, path: str, error: FileNotFoundError) -> KeptSession:
+        """What the index has of a transcript that no sync has missed yet, where it is to be kept; else raises."""
+        kept = self._index.kept(path, marked=False) if self._keeps_deleted else None
+        if kept is None:
+            raise error
+        return kept
 
     def lines(self, path: str) -> LineSource:
         """A session by its physical lines: what was said on each, masked, in one line; "" where nothing was.

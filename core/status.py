@@ -160,7 +160,15 @@ def status_json(status: Status) -> Json:
         "dbBytes": status.db_bytes,
         "sources": list(status.sources),
         "extraPaths": list(status.extra_paths),
-        "sourceCounts": [asdict(count) for count in status.source_counts],
+        "sourceCounts": [
+            {
+                "source": count.source,
+                "files": count.files,
+                "chunks": count.chunks,
+                **({"sourcesGone": count.sources_gone} if count.sources_gone else {}),
+            }
+            for count in status.source_counts
+        ],
         "vector": dict(status.vector),
         "fts": dict(status.fts),
         "cache": dict(status.cache),

@@ -62,6 +62,9 @@ class FoundHit(_Shape):
     text_score: float | None
     snippet: str
     source: Source
+    source_gone: Literal[True] | None = Field(
+        default=None, description="The transcript is gone; its text was kept in the index."
+    )
     heading: str | None = None
     citation: str | None = None
 
@@ -90,6 +93,9 @@ class GetAnswer(_Shape):
     lines: int
     text: str
     truncated: bool
+    source_gone: Literal[True] | None = Field(
+        default=None, description="The transcript is gone; this is what the index kept of it."
+    )
     next_from: int | None = None
     error: str | None = None
 

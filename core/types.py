@@ -173,7 +173,7 @@ class Hit:
 
     `line` is the line that matches best (start_line for a purely semantic hit). `snippet` is original text, up to
     700 characters around the match. `date_ms` dates the text, None for undated. `document_hash` is the hash of the
-    document when it was indexed, so that a viewer can tell a stale citation.
+    document when it was indexed, so that a viewer can tell a stale citation. `source_gone`: the transcript is gone.
     """
 
     chunk_id: int
@@ -189,6 +189,7 @@ class Hit:
     date_ms: int | None = None
     dialect: str | None = None
     document_hash: str = ""
+    source_gone: bool = False
 
     @property
     def citation(self) -> Citation:
@@ -244,6 +245,7 @@ class GetResult:
     truncated: bool = False
     next_from: int | None = None
     error: str | None = None
+    source_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +289,7 @@ class SyncReport:
     cancelled: bool = False
     warning: str | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    sources_gone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +333,7 @@ class SourceCount:
     source: Source
     files: int
     chunks: int
+    sources_gone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +350,7 @@ class IndexedDocument:
     warning: str | None = None
     title: str | None = None
     dialect: str | None = None
+    source_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

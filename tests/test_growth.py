@@ -24,8 +24,6 @@ from core.sync.growth import (
     Growth,
     StoredSessions,
     details_of,
-    is_gone,
-    marked_gone,
     settled_chunks,
 )
 from core.sync.session_counter import SessionCounter
@@ -429,14 +427,6 @@ def test_growth_keeps_no_secret(index_of: Callable[..., Index], tmp_path: Path) 
 @pytest.mark.parametrize("value", [None, 1, {}, {"form": 1}, {"form": 1, "offset": "x", "anchor": None}, {"form": 0}])
 def test_growth_of_another_form_is_none(value: object) -> None:
     assert Growth.from_json(value) is None
-
-
-def test_mark_of_a_transcript_that_is_gone_keeps_the_other_details() -> None:
-    marked = marked_gone('{"cwd":"/w","growth":{"form":1}}')
-
-    assert is_gone(marked)
-    assert not is_gone('{"cwd":"/w"}')
-    assert details_of(marked) == {"cwd": "/w", "source_gone": True}
 
 
 # -- chunks and counting

@@ -21,7 +21,8 @@ from core.settings.model import Settings
 from core.store.database import Database
 from core.store.documents import Documents
 from core.sync.growth import StoredSessions, details_of
-from core.sync.keyword_job import JobTools, KeywordJob
+from core.sync.job_tools import JobTools
+from core.sync.keyword_job import KeywordJob
 from core.sync.plan import plan_sync
 from core.sync.session_intake import SessionIntake
 from core.sync.session_list import SessionInfo, list_sessions

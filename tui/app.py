@@ -242,6 +242,8 @@ class MemdeckApp(App[None], inherit_bindings=False):
             problem = edit_at(place, line, environ=self.options.environ, suspend=self.suspend)
         except NotAllowed as error:
             problem = str(error)
+        except FileNotFoundError:
+            problem = f"{path} is gone"
         if problem:
             self.say(problem, "warning")
 

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 
 from core import events
 
-SYNC_VERBS = ("indexed", "removed", "renamed", "skipped", "FAILED", "batched", "sync", "vectors", "watch", "index")
+SYNC_VERBS = (
+    "indexed",
+    "removed",
+    "kept",
+    "renamed",
+    "skipped",
+    "FAILED",
+    "batched",
+    "sync",
+    "vectors",
+    "watch",
+    "index",
+)
 """The fixed words of the log's second column."""
 
 
@@ -34,6 +46,8 @@ def log_line(event: events.Event) -> LogLine | None:
             return LogLine(at, "indexed", event.path, f"{changed}  {event.milliseconds:.0f} ms")
         case events.FileRemoved():
             return LogLine(at, "removed", event.path)
+        case events.SourceGone():
+            return LogLine(at, "kept", event.path, "its source is gone")
         case events.FileRenamed():
             return LogLine(at, "renamed", f"{event.old_path} → {event.path}")
         case events.FileSkipped():

@@ -62,7 +62,7 @@ class DeckState:
             case events.FileIndexed(chunks_new=new, chunks_gone=gone):
                 status = None if self.status is None else replace(self.status, chunks=self.status.chunks + new - gone)
                 return replace(self, status=status, revision=self.revision + 1, pace=self.pace.after(event))
-            case events.FileRemoved() | events.FileRenamed():
+            case events.FileRemoved() | events.FileRenamed() | events.SourceGone():
                 return replace(self, revision=self.revision + 1)
             case events.EmbeddingProgressed(waiting=waiting, progress=progress):
                 embedding = progress if waiting else None

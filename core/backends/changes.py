@@ -38,9 +38,10 @@ def changed_in(
             scan,
             reader.documents.stat_keys(intake.source),
             builds={intake.source: intake.build},
+            kept_places=intake.kept_places(),
         )
         words = paused_words(plan, scans[intake.source])
         if paused is not None and words is not None:
             paused.append(words)
-        changed += sum(file.path not in skipped for file in plan.changed) + len(plan.gone)
+        changed += plan.changes - sum(file.path in skipped for file in plan.changed)
     return changed

@@ -110,4 +110,5 @@ def make_hit(place: Place, rows: Rows, query: Query, terms: Terms) -> Hit:
         date_ms=text_date_ms(file, row.observed_ms),
         dialect=file.dialect,
         document_hash=file.hash,
+        source_gone=bool(file.source_gone),
     )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import apsw
 
 from core.store.database import id_array
+from core.store.document_reader import NO_DEVICE
 from core.text.analysis import fold
 from core.types import Source
 
@@ -24,6 +25,7 @@ class FileInfo(NamedTuple):
     date_ms: int | None
     mtime_ns: int
     dialect: str | None
+    source_gone: int
 
 
 class FoldedTexts:
@@ -107,9 +109,9 @@ class Rows:
         if not missing:
             return
         found = self._connection.execute(
-            "SELECT id, source, path, hash, date_ms, mtime_ns, dialect FROM files "
+            "SELECT id, source, path, hash, date_ms, mtime_ns, dialect, device = ? FROM files "
             "WHERE id IN (SELECT value FROM carray(?))",
-            (id_array(missing),),
+            (NO_DEVICE, id_array(missing)),
         )
         self._files.update((row.id, row) for row in map(FileInfo._make, found))
 

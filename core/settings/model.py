@@ -171,7 +171,7 @@ class Sessions(Group):
     include_thinking: Flag = False
     """Index thinking."""
     keep_deleted: Flag = False
-    """Keep the text of transcripts that are gone, marked so."""
+    """Keep the text of transcripts that are gone searchable and readable, marked "source gone"; `forget` removes it."""
     redact_patterns: Patterns = ()
     """Regular expressions for further secrets; the last group that matched, or the whole match, is masked."""
     chunking: SessionChunking = Field(default_factory=SessionChunking.model_construct)

@@ -16,6 +16,9 @@ _FILE_COLUMNS = (
     "title, details, size, mtime_ns, ctime_ns, inode, device"
 )
 
+NO_DEVICE = -1
+"""The device of a row whose file is gone while its text is kept: no file lies there, so one that returns is read."""
+
 
 class FileRow(NamedTuple):
     """What a sync compares: `stat` was read at `scanned_ns` (epoch nanoseconds), `hash` is of the bytes read."""
@@ -26,6 +29,11 @@ class FileRow(NamedTuple):
     build: str
     scanned_ns: int
     stat: StatKey
+
+    @property
+    def is_source_gone(self) -> bool:
+        """Whether the file is gone and the text was kept."""
+        return self.stat.device == NO_DEVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,11 @@ class StoredDocument:
     title: str | None
     details: str | None
     stat: StatKey
+
+    @property
+    def is_source_gone(self) -> bool:
+        """Whether the file is gone and the text was kept."""
+        return self.stat.device == NO_DEVICE
 
 
 class DocumentReader:
@@ -80,7 +93,10 @@ class DocumentReader:
 
     def counts(self) -> tuple[SourceCount, ...]:
         """Documents and chunks of each source that has any."""
-        rows = self._database.rows("SELECT source, count(*), sum(chunks) FROM files GROUP BY source ORDER BY source")
+        rows = self._database.rows(
+            "SELECT source, count(*), sum(chunks), sum(device = ?) FROM files GROUP BY source ORDER BY source",
+            (NO_DEVICE,),
+        )
         return tuple(SourceCount(*row) for row in rows)  # type: ignore[arg-type]
 
     def chunk(self, chunk_id: int) -> StoredChunk | None:
@@ -115,7 +131,8 @@ class DocumentReader:
     def list(self) -> list[IndexedDocument]:
         """Every document, by source and path."""
         rows = self._database.rows(
-            "SELECT source, path, size, mtime_ns, chunks, lines, indexed_ms, warning, title, dialect "
-            "FROM files ORDER BY source, path"
+            "SELECT source, path, size, mtime_ns, chunks, lines, indexed_ms, warning, title, dialect, device = ? "
+            "FROM files ORDER BY source, path",
+            (NO_DEVICE,),
         )
-        return [IndexedDocument(*row) for row in rows]  # type: ignore[arg-type]
+        return [IndexedDocument(*row[:-1], bool(row[-1])) for row in rows]  # type: ignore[arg-type, call-arg]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.store.chunk_rows import heading_json, line_map_json
 from core.store.database import Database, Value
-from core.store.document_reader import DocumentReader
+from core.store.document_reader import NO_DEVICE, DocumentReader
 from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.file_errors import FileErrors
@@ -154,6 +154,16 @@ class Documents(DocumentReader, FileErrors):
         rows = [keyword_row(chunk.id, chunk.chunk.heading, path, chunk.chunk.text) for chunk in chunks]
         self._keywords.replace_heads(rows)
         return True
+
+    def mark_source_gone(self, source: Source, path: str) -> bool:
+        """The file is gone and its text stays, marked until the file is read again; False when nothing is to mark."""
+        return (
+            self._database.run(
+                "UPDATE files SET device = ?1 WHERE source = ?2 AND path = ?3 AND device != ?1",
+                (NO_DEVICE, source, storable(path)),
+            )
+            > 0
+        )
 
     def remove(self, source: Source, path: str) -> int:
         """Take a document out with all that hangs on it; the number of its chunks, 0 when it is unknown."""

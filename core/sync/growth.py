@@ -13,13 +13,11 @@ from core.sources.transcripts.model import Checkpoint, Record
 from core.sources.transcripts.parser import facts_from_json, facts_to_json
 from core.sources.transcripts.reading import Anchor, ResumePoint
 from core.store.database import Database
-from core.store.document_reader import DocumentReader
+from core.store.document_reader import NO_DEVICE, DocumentReader, StoredDocument
 from core.types import Chunk, StatKey
 
 GROWTH = "growth"
 """The key in a document's details."""
-SOURCE_GONE = "source_gone"
-"""The key in a document's details that marks text whose transcript is gone."""
 _FORM = 1
 
 TimedLine = tuple[str, int, int | None]
@@ -89,11 +87,20 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptSession:
+    """A transcript as the index holds it: its document and its chunks, in order."""
+
+    document: StoredDocument
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSize:
-    """A transcript as it was indexed: its document's path and the stat key of then."""
+    """A transcript as it was indexed: its document's path and the stat key of then; whether it went away since."""
 
     path: str
     stat: StatKey
+    source_gone: bool = False
 
 
 class StoredSessions:
@@ -117,7 +124,8 @@ class StoredSessions:
                 document = reader.get_document("sessions", path)
                 if document is None:
                     return None
-                growth = Growth.from_json(details_of(document.details).get(GROWTH))
+                told = {} if document.is_source_gone else details_of(document.details)
+                growth = Growth.from_json(told.get(GROWTH))
                 if growth is None:
                     return Remembered(document.build, None, ())
                 stored = reader.chunks_of(document.id)
@@ -125,6 +133,22 @@ class StoredSessions:
             self._drop()
             return None
         return Remembered(document.build, growth, tuple((one.chunk, one.embed_hash) for one in stored))
+
+    def kept(self, path: str, *, marked: bool) -> KeptSession | None:
+        """What the index holds of the session of a document path; with `marked` only where its transcript is gone."""
+        database = self._open()
+        if database is None:
+            return None
+        try:
+            with database.snapshot():
+                reader = DocumentReader(database)
+                document = reader.get_document("sessions", path)
+                if document is None or (marked and not document.is_source_gone):
+                    return None
+                return KeptSession(document, tuple(one.chunk for one in reader.chunks_of(document.id)))
+        except StoreError:
+            self._drop()
+            return None
 
     def documents_below(self, place: str) -> list[str] | None:
         """Paths of the documents whose transcript lies at `place` or below it; None when the index cannot be read."""
@@ -142,7 +166,10 @@ class StoredSessions:
             "WHERE source = 'sessions' AND absolute = ?",
             (absolute,),
         )
-        return [KnownSize(str(row[0]), StatKey(*row[1:])) for row in rows or ()]  # type: ignore[arg-type]
+        return [
+            KnownSize(str(row[0]), StatKey(*row[1:]), row[-1] == NO_DEVICE)  # type: ignore[arg-type]
+            for row in rows or ()
+        ]
 
     def close(self) -> None:
         """Close this thread's connection; those of others go with their threads."""
@@ -187,18 +214,6 @@ def details_of(text: str | None) -> Record:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def marked_gone(details: str | None) -> str:
-    """The details of a document whose transcript is gone while its text is kept."""
-    kept = details_of(details)
-    kept.pop(GROWTH, None)
-    return json.dumps({**kept, SOURCE_GONE: True}, ensure_ascii=False, separators=(",", ":"))
-
-
-def is_gone(details: str | None) -> bool:
-    """Whether a document is kept although its transcript is gone."""
-    return details_of(details).get(SOURCE_GONE) is True
 
 
 def settled_chunks(chunks: Sequence[Chunk], lines: Sequence[str], settled: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
@@ -18,6 +18,7 @@ from core.errors import NotAllowed
 from core.settings.model import Settings
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_ignored, is_markdown, media_kind
 from core.sources.workspace import open_readable, read_document, scan_paths, scan_workspace
+from core.store.document_reader import StoredDocument
 from core.sync.watching import WatchRoot
 from core.text.analysis import ANALYSIS_VERSION
 from core.text.tokens import TokenCounter
@@ -59,6 +60,22 @@ class Intake(Protocol):
         ...
 
     def prepare(self, document: Document) -> Prepared: ...
+
+    def kept_places(self) -> tuple[str, ...]:
+        """Absolute paths of files and folders whose documents stay in the index when their file is gone."""
+        ...
+
+
+@runtime_checkable
+class KeepsText(Protocol):
+    """An intake whose documents may outlive their file."""
+
+    @property
+    def build(self) -> str: ...
+
+    def renew(self, document: StoredDocument, chunks: Sequence[Chunk]) -> Prepared:
+        """A document whose file is gone, built anew from its chunks as the settings are now."""
+        ...
 
 
 @runtime_checkable
@@ -125,6 +142,9 @@ class MemoryIntake:
         chunks = chunk_document(document.text, tokens=self._tokens, overlap=self._overlap, counter=self._counter)
         hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
         return Prepared(document, tuple(chunks), hashes)
+
+    def kept_places(self) -> tuple[str, ...]:
+        return ()
 
     def read_media(self, path: str) -> bytes:
         """The bytes of an image or a recording, by no symlink and within the size limit. Raises OSError."""

@@ -6,17 +6,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
 
 from core.errors import MemdeckError, StoreError, SyncCancelled, Undecodable
-from core.events import EventBus, FileFailed, FileIndexed, FileRemoved, FileRenamed, FileSkipped, SyncProgressed
-from core.store.database import Database
+from core.events import FileFailed, FileIndexed, FileRenamed, FileSkipped, SyncProgressed
 from core.store.document_reader import FileRow
-from core.store.documents import Documents
 from core.store.forgetting import forgotten
 from core.sync.intake import Intake, Prepared
-from core.sync.plan import Key, Plan, below, paused_words, plan_sync, without_forgotten
+from core.sync.job_tools import JobCounts, JobTools
+from core.sync.leaving import settle_gone
+from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, without_forgotten
 from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
@@ -37,37 +37,6 @@ class _Outcome:
     same: Document | None = None
     error: Exception | None = None
     seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class JobCounts:
-    """The tally of a sync; documents unless named otherwise, seconds by stage. `vectors_cached` counts chunks."""
-
-    scanned: int = 0
-    indexed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    chunks_added: int = 0
-    chunks_removed: int = 0
-    vectors_cached: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: {"scan": 0.0, "read": 0.0, "keyword": 0.0, "embed": 0.0})
-
-
-@dataclass(frozen=True, slots=True)
-class JobTools:
-    """What a job works with; all of it belongs to the worker."""
-
-    database: Database
-    documents: Documents
-    intakes: Sequence[Intake]
-    executor: Executor
-    bus: EventBus
-    clock: Callable[[], float]
-
-    def now_ms(self) -> int:
-        return int(self.clock() * 1000)
 
 
 class KeywordJob:
@@ -111,7 +80,9 @@ class KeywordJob:
         rows = self._tools.documents.stat_keys(intake.source)
         if self.paths is not None:
             rows = _rows_below(rows, self.paths)
-        plan = plan_sync(scan, rows, builds={intake.source: intake.build}, force=self.force)
+        plan = plan_sync(
+            scan, rows, builds={intake.source: intake.build}, force=self.force, kept_places=intake.kept_places()
+        )
         self.scans[intake.source] = scan
         self.warnings.extend(scan.problems)
         if (words := paused_words(plan, scan)) is not None:
@@ -123,14 +94,15 @@ class KeywordJob:
         if self.paths is None:
             self._forget_stale_errors(intake.source, scan)
         yield from self._write(intake, plan, rows, scanned_ns)
-        yield from self._remove(plan)
+        yield from settle_gone(self._tools, self.counts, intake, plan)
 
     def _forget_stale_errors(self, source: Source, scan: Scan) -> None:
         found = {file.path for file in scan.files}
         documents = self._tools.documents
         noted = {error.path for error in documents.errors() if error.source == source}
         noted.update(skip.path for skip in documents.skips())
-        stale = [path for path in noted - found if not below(path, scan.uncertain)]
+        uncertain = Prefixes(scan.uncertain)
+        stale = [path for path in noted - found if not uncertain.cover(path)]
         if stale:
             with self._tools.database.transaction():
                 for path in stale:
@@ -263,20 +235,6 @@ class KeywordJob:
         self.counts.failed += 1
         attempts = self._tools.documents.record_error(file.source, file.path, words, now_ms=now_ms)
         return FileFailed(at_ms=now_ms, source=file.source, path=file.path, error=words, attempts=attempts)
-
-    def _remove(self, plan: Plan) -> Iterator[None]:
-        renamed_from = set(plan.renamed.values())
-        for start in range(0, len(plan.gone), 50):
-            group = plan.gone[start : start + 50]
-            with self._tools.database.transaction():
-                for source, path in group:
-                    self.counts.chunks_removed += self._tools.documents.remove(source, path)
-                    self._tools.documents.clear_error(source, path)
-            self.counts.removed += sum(key not in renamed_from for key in group)
-            for source, path in group:
-                if (source, path) not in renamed_from:
-                    self._tools.bus.publish(FileRemoved(at_ms=self._tools.now_ms(), source=source, path=path))
-            yield
 
     def _progress(self, completed: int, total: int, label: str) -> None:
         now = time.monotonic()

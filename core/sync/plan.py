@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from core.sources.rules import is_within
 from core.store.document_reader import FileRow
 from core.types import Scan, ScannedFile, SkippedPath, Source
 
 SETTLED_NS = 2_000_000_000
 """A stat key is believed only when the file was this much older than its scan: file systems tick coarsely, and an
 edit of the same size within one tick leaves size and mtime as they were."""
+
+NAMED_AT_MOST = 5
+"""Of places that cannot be looked at; the rest are counted."""
 
 Key = tuple[Source, str]
 
@@ -19,6 +23,9 @@ Key = tuple[Source, str]
 class Plan:
     """`read` has the files to read, newest first; `unchanged` counts the rest; `gone` are rows without a file,
     `paused` those whose folder could not be looked at: they stay as they are.
+
+    `orphaned` are rows without a file whose text stays: they are to be marked. `outdated` ones are marked already, but
+    were built otherwise than rows are now.
 
     `changed` are those of `read` that differ by their stat key; the others are read again only because their key could
     hide an edit.
@@ -32,6 +39,13 @@ class Plan:
     gone: tuple[Key, ...]
     paused: tuple[Key, ...]
     renamed: Mapping[Key, Key]
+    orphaned: tuple[Key, ...] = ()
+    outdated: tuple[Key, ...] = ()
+
+    @property
+    def changes(self) -> int:
+        """How many documents a sync would write or remove; those that are only read again do not count."""
+        return len(self.changed) + len(self.gone) + len(self.orphaned) + len(self.outdated)
 
 
 def without_forgotten(scan: Scan, forgotten: Set[Key]) -> Scan:
@@ -50,12 +64,11 @@ def paused_words(plan: Plan, scan: Scan) -> str | None:
     """What to tell of rows whose folder is absent or cannot be read; None when there are none."""
     if not plan.paused:
         return None
-    places = ", ".join(prefix or "the workspace" for prefix in scan.uncertain if _covers(prefix, plan.paused))
-    return f"{len(plan.paused)} document(s) kept as they were: {places} cannot be looked at"
-
-
-def _covers(prefix: str, keys: Iterable[Key]) -> bool:
-    return any(below(path, (prefix,)) for _, path in keys)
+    prefixes = Prefixes(scan.uncertain)
+    places = list(dict.fromkeys(prefixes.covering(path) or "the workspace" for _, path in plan.paused))
+    more = f" and {len(places) - NAMED_AT_MOST} more" if len(places) > NAMED_AT_MOST else ""
+    names = ", ".join(places[:NAMED_AT_MOST])
+    return f"{len(plan.paused)} document(s) kept as they were: {names}{more} cannot be looked at"
 
 
 def is_settled(row: FileRow) -> bool:
@@ -63,27 +76,51 @@ def is_settled(row: FileRow) -> bool:
     return row.scanned_ns - row.stat.mtime_ns > SETTLED_NS
 
 
-def below(path: str, prefixes: Iterable[str]) -> bool:
-    """Whether a document path lies under one of `prefixes`; "" stands for every workspace-relative path."""
-    for prefix in prefixes:
-        if prefix == "":
-            if not path.startswith("/"):
-                return True
-        elif path == prefix or path.startswith(prefix.rstrip("/") + "/"):
-            return True
-    return False
+class Prefixes:
+    """Document paths with all that lies below them; "" stands for every workspace-relative path."""
+
+    def __init__(self, prefixes: Iterable[str]) -> None:
+        self._prefixes = {prefix.rstrip("/") or prefix[:1] for prefix in prefixes}
+
+    def covering(self, path: str) -> str | None:
+        """The one that a document path is or lies below; costs nothing however many there are."""
+        known = self._prefixes
+        if not known:
+            return None
+        if path in known:
+            return path
+        end = path.rfind("/")
+        while end > 0:
+            if path[:end] in known:
+                return path[:end]
+            end = path.rfind("/", 0, end)
+        top = "/" if path.startswith("/") else ""
+        return top if top in known else None
+
+    def cover(self, path: str) -> bool:
+        """Whether a document path is one of them or lies below one."""
+        return self.covering(path) is not None
 
 
-def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source, str], force: bool = False) -> Plan:
+def plan_sync(
+    scan: Scan,
+    rows: Mapping[Key, FileRow],
+    *,
+    builds: Mapping[Source, str],
+    force: bool = False,
+    kept_places: Sequence[str] = (),
+) -> Plan:
     """Compare a full scan with the index.
 
-    A row is gone only when its path lies under no uncertain prefix: a failed scan is never taken for deletion.
-    Rows of sources that `builds` does not name are left alone.
+    A row is gone only when its path lies under no uncertain prefix: a failed scan is never taken for deletion. Rows
+    whose file lay in one of the absolute `kept_places` stay without it. Rows of sources that `builds` does not name
+    are left alone.
     """
     found = {(file.source, file.path) for file in scan.files}
     missing = [key for key in rows if key not in found and key[0] in builds]
-    paused = tuple(key for key in missing if below(key[1], scan.uncertain))
-    gone = tuple(key for key in missing if not below(key[1], scan.uncertain))
+    uncertain = Prefixes(scan.uncertain)
+    paused = tuple(key for key in missing if uncertain.cover(key[1]))
+    absent = [key for key in missing if not uncertain.cover(key[1])]
     read = [
         file
         for file in scan.files
@@ -92,14 +129,25 @@ def plan_sync(scan: Scan, rows: Mapping[Key, FileRow], *, builds: Mapping[Source
         or (row is not None and not is_settled(row))
     ]
     read.sort(key=lambda file: file.stat.mtime_ns, reverse=True)
-    identity = {_inode_key(rows[key]): key for key in gone}
+    identity = {_inode_key(rows[key]): key for key in absent}
     renamed = {}
     for file in read:
         old = identity.get((file.stat.device, file.stat.inode, file.stat.size, file.stat.mtime_ns))
         if old is not None and (file.source, file.path) not in rows:
             renamed[(file.source, file.path)] = old
     changed = tuple(file for file in read if _differs(file, rows.get((file.source, file.path)), builds))
-    return Plan(tuple(read), changed, len(scan.files) - len(read), gone, paused, renamed)
+    elsewhere = set(renamed.values())
+    kept = [key for key in absent if key not in elsewhere and _lay_in(rows[key].absolute, kept_places)]
+    staying = set(kept)
+    gone = tuple(key for key in absent if key not in staying)
+    orphaned = tuple(key for key in kept if not rows[key].is_source_gone)
+    outdated = tuple(key for key in kept if rows[key].is_source_gone and rows[key].build != builds[key[0]])
+    unchanged = len(scan.files) - len(read)
+    return Plan(tuple(read), changed, unchanged, gone, paused, renamed, orphaned, outdated)
+
+
+def _lay_in(absolute: str, places: Sequence[str]) -> bool:
+    return any(is_within(absolute, place) for place in places)
 
 
 def _differs(file: ScannedFile, row: FileRow | None, builds: Mapping[Source, str]) -> bool:

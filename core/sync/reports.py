@@ -20,6 +20,7 @@ def report_from(job: KeywordJob, *, waiting: int, cancelled: bool) -> SyncReport
         indexed=counts.indexed,
         unchanged=counts.unchanged,
         removed=counts.removed,
+        sources_gone=counts.sources_gone,
         failed=counts.failed,
         skipped=counts.skipped,
         chunks_added=counts.chunks_added,

@@ -28,7 +28,7 @@ _BLOCK = 64 << 10
 class Added:
     """What a transcript holds that the index does not: bytes, and messages (lines or rows).
 
-    `at_once` marks changes that no threshold holds back: archives, files that are gone, folders.
+    `at_once` marks changes that no threshold holds back: archives, files that are gone or come back, folders.
     """
 
     bytes: int = 0
@@ -56,9 +56,12 @@ def added_to(path: str, index: StoredSessions, *, enough_bytes: int) -> Added:
     if stat is None or name.endswith((".zst", ".json", ".db", ".md")) or (archive is not None and archive[1]):
         return Added(at_once=True)
     known = index.known_sizes(path)
+    there = [one for one in known if not one.source_gone]
     try:
         if name.endswith(".sqlite"):
-            return _added_to_store(path, {one.path: (one.stat.size, one.stat.inode) for one in known})
+            return _added_to_store(path, {one.path: (one.stat.size, one.stat.inode) for one in there})
+        if len(there) < len(known):
+            return Added(at_once=True)
         before = max((one.stat.size for one in known), default=0)
         start = before if stat.size >= before else 0
         grown = stat.size - start

@@ -18,9 +18,11 @@ from core.sources.rules import is_within
 from core.sources.transcripts.finder import Finder, among, scan_of, store_of
 from core.sources.transcripts.found import Found
 from core.sources.transcripts.model import TITLE_CHARACTERS, Checkpoint, Record, Session
+from core.sources.transcripts.ranges import stored_lines
 from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
 from core.sources.transcripts.render import Rendered, render, wanted_roles
-from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, joined, settled_chunks
+from core.store.document_reader import StoredDocument
+from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of, joined, settled_chunks
 from core.sync.intake import Prepared, build_key
 from core.sync.session_counter import SessionCounter
 from core.sync.session_watch import session_watch_roots
@@ -74,6 +76,7 @@ class SessionIntake:
         self.finder = Finder(sessions, home=home, environ=environ, agent_id=agent, workspace=workspace)
         self.redact = Redactor(sessions.redact_patterns)
         self.roles = wanted_roles(include_tools=sessions.include_tools, include_thinking=sessions.include_thinking)
+        self._keeps_deleted = sessions.keep_deleted
         self._tokens = sessions.chunking.tokens
         self._overlap = sessions.chunking.overlap
         self._counter = SessionCounter(counter)
@@ -146,6 +149,37 @@ class SessionIntake:
             growth = self._growth(document, document.point, cut)
             details = json.dumps({**json.loads(details or "{}"), GROWTH: growth.to_json()}, ensure_ascii=False)
         return Prepared(replace(document, details=details), tuple(chunks), tuple(hashes))
+
+    def kept_places(self) -> tuple[str, ...]:
+        if not self._keeps_deleted:
+            return ()
+        return (*(place.path for place in self.finder.places()), *self.finder.paths)
+
+    def renew(self, document: StoredDocument, chunks: Sequence[Chunk]) -> Prepared:
+        """A session whose transcript is gone, masked and cut anew as the settings are now."""
+        stored = stored_lines(chunks)
+        lines = tuple(self.redact(one.text) for one in stored)
+        details = {name: value for name, value in details_of(document.details).items() if name != GROWTH}
+        masked = {name: self.redact(value) if isinstance(value, str) else value for name, value in details.items()}
+        return self.prepare(
+            SessionDocument(
+                source="sessions",
+                path=document.path,
+                absolute=document.absolute,
+                stat=document.stat,
+                hash="",  # of no text: a transcript that returns is read
+                text=joined(lines),
+                warning=document.warning,
+                date_ms=document.date_ms,
+                dialect=document.dialect,
+                title=self._title(document.title) if document.title else None,
+                details=json.dumps(masked, ensure_ascii=False, separators=(",", ":")),
+                line_count=document.lines,
+                lines=lines,
+                line_map=tuple(one.line for one in stored),
+                line_times=tuple(one.time for one in stored),
+            )
+        )
 
     def _growth(self, document: SessionDocument, point: ResumePoint, cut: Sequence[Chunk]) -> Growth:
         final, begin = settled_chunks(cut, document.lines, document.settled)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from core.store.database import Database
-from core.sync.growth import SOURCE_GONE, details_of
+from core.store.document_reader import NO_DEVICE
+from core.sync.growth import details_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class SessionInfo:
 def list_sessions(database: Database) -> list[SessionInfo]:
     """All indexed sessions, the latest first. Raises StoreError."""
     rows = database.rows(
-        "SELECT path, dialect, title, size, chunks, absolute, details FROM files WHERE source = 'sessions'"
+        "SELECT path, dialect, title, size, chunks, absolute, device, details FROM files WHERE source = 'sessions'"
     )
     found = [_info(*row) for row in rows]
     by_session = {(info.dialect, info.session): info.path for info in found if info.session}
@@ -71,7 +72,14 @@ def list_sessions(database: Database) -> list[SessionInfo]:
 
 
 def _info(
-    path: object, dialect: object, title: object, size: object, chunks: object, absolute: object, details: object
+    path: object,
+    dialect: object,
+    title: object,
+    size: object,
+    chunks: object,
+    absolute: object,
+    device: object,
+    details: object,
 ) -> SessionInfo:
     told = details_of(details if isinstance(details, str) else None)
     bad = told.get("bad_lines")
@@ -91,7 +99,7 @@ def _info(
         kind=_text(told.get("kind")) or "main",
         parent=_text(told.get("parent")),
         source=str(absolute),
-        is_gone=told.get(SOURCE_GONE) is True,
+        is_gone=device == NO_DEVICE,
         unknown=unknown if isinstance(unknown, dict) else {},
         bad_lines=(_number(bad.get("count")) or 0) if isinstance(bad, dict) else 0,
         repeated=_number(told.get("repeated")) or 0,

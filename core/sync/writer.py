@@ -19,7 +19,8 @@ from core.store.requests import Requests
 from core.sync.embedding_desk import EmbeddingDesk
 from core.sync.flights import Flight, FlightQueue
 from core.sync.intake import Intake
-from core.sync.keyword_job import JobTools, KeywordJob
+from core.sync.job_tools import JobTools
+from core.sync.keyword_job import KeywordJob
 from core.sync.messages import BatchHeard, QueryFailed, SyncRequested, Ticket, VectorsReady
 from core.sync.reports import from_payload, report_from, to_outcome, with_vectors
 from core.sync.state import WorkerOptions

@@ -160,7 +160,8 @@ def measure(home: Path) -> dict[str, float]:
     from core.store.database import Database
     from core.store.documents import Documents
     from core.sync.growth import StoredSessions
-    from core.sync.keyword_job import JobTools, KeywordJob
+    from core.sync.job_tools import JobTools
+    from core.sync.keyword_job import KeywordJob
     from core.sync.session_intake import SessionIntake
     from core.text.tokens import TokenCounter
 

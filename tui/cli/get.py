@@ -45,6 +45,8 @@ def command(place: str, *, scope: Scope, from_line: int | None, lines: int | Non
     if result.status == "ok":
         text = result.text if raw else output.visible(result.text, keep_newlines=True, keep_tabs=True)
         output.write(text if text.endswith("\n") or not text else text + "\n")
+    if result.source_gone and sys.stderr.isatty():
+        output.note("the transcript is gone; this is what the index kept of it")
     if result.truncated and result.next_from is not None and sys.stderr.isatty():
         output.note(f"continues: memdeck get {shlex.quote(result.path)} --from {result.next_from}")
     if code != output.OK:

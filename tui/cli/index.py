@@ -100,6 +100,7 @@ def _report_json(report: SyncReport, status: Status, seconds: float) -> dict[str
         "indexed": report.indexed,
         "unchanged": report.unchanged,
         "removed": report.removed,
+        "sourcesGone": report.sources_gone,
         "failed": [{"path": file.path, "error": file.error, "attempts": file.attempts} for file in status.failed],
         "skipped": [{"path": file.path, "kind": file.kind, "detail": file.detail} for file in status.skipped],
         "chunksAdded": report.chunks_added,
@@ -121,6 +122,7 @@ def _print_report(report: SyncReport, status: Status, seconds: float) -> None:
     changes = [
         output.count(report.indexed, "file") + " indexed" if report.indexed else "",
         f"{report.removed:,} removed" if report.removed else "",
+        f"{report.sources_gone:,} kept though the source is gone" if report.sources_gone else "",
         f"{report.unchanged:,} unchanged" if report.unchanged else "",
     ]
     output.line((", ".join(part for part in changes if part) or "no files") + f" in {output.duration(seconds)}")

@@ -180,7 +180,9 @@ def _print_hit(memory: Memory, hit: Hit, terms: tuple[str, ...], *, explain: boo
     place = output.styled(output.visible(f"{_openable(memory, hit)}:{hit.line}"), "path")
     lines = f"L{hit.start_line}" if hit.start_line == hit.end_line else f"L{hit.start_line}-L{hit.end_line}"
     heading = output.styled(output.visible(" > ".join(hit.heading)), "heading")
-    output.line("  ".join(part for part in (place, f"{hit.score:.3f}", output.styled(lines, "dim"), heading) if part))
+    gone = output.styled("source gone", "warn") if hit.source_gone else ""
+    parts = (place, f"{hit.score:.3f}", output.styled(lines, "dim"), gone, heading)
+    output.line("  ".join(part for part in parts if part))
     if explain:
         output.line(output.styled(f"    {output.visible(hit.parts.explain())}", "dim"))
     for text in hit.snippet.strip("\n").split("\n"):
@@ -188,12 +190,20 @@ def _print_hit(memory: Memory, hit: Hit, terms: tuple[str, ...], *, explain: boo
 
 
 def _openable(memory: Memory, hit: Hit) -> str:
-    """The hit's path as the current folder sees it: the document's path inside the workspace, else the absolute one."""
+    """The hit's path as the current folder sees it: the document's path inside the workspace, else the absolute one.
+
+    Of a transcript that is gone, or is not to be read any more, only the document's path is left.
+    """
+    from core import NotAllowed
+
     if Path(hit.path).is_absolute() or (hit.source == "memory" and Path.cwd() == memory.workspace.resolve()):
         return hit.path
     if hit.source == "memory":
         return str(memory.workspace.absolute() / hit.path)
-    return str(memory.absolute(hit.path))
+    try:
+        return str(memory.absolute(hit.path))
+    except (FileNotFoundError, NotAllowed):
+        return hit.path
 
 
 def _marked(text: str, terms: tuple[str, ...]) -> str:

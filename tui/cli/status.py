@@ -11,7 +11,7 @@ from tui.cli import output
 from tui.cli.common import Scope, json_option, opened, scope_options
 
 if TYPE_CHECKING:
-    from core import Status
+    from core import SourceCount, Status
 
 _NAMED_AT_MOST = 10
 _HEALTH_STYLES = {"healthy": "good", "degraded": "warn", "down": "bad"}
@@ -43,7 +43,7 @@ def _print_status(status: Status, agent: str) -> None:
         ("extra paths", output.visible(", ".join(status.extra_paths))),
         ("store", f"{output.visible(status.db_path)} ({output.size(status.db_bytes)})"),
         ("indexed", f"{_counts(status.files, status.chunks)}{_waiting(status)}"),
-        *((f"  {row.source}", _counts(row.files, row.chunks)) for row in status.source_counts),
+        *((f"  {row.source}", f"{_counts(row.files, row.chunks)}{_gone(row)}") for row in status.source_counts),
         ("changed", _changed(status)),
         ("provider", _provider(status)),
         ("text goes to", output.visible(str(status.custom.get("textGoesTo") or ""))),
@@ -88,6 +88,10 @@ def _backend(status: Status) -> str:
 
 def _counts(files: int, chunks: int) -> str:
     return f"{output.count(files, 'file')}, {output.count(chunks, 'chunk')}"
+
+
+def _gone(row: SourceCount) -> str:
+    return f", {row.sources_gone:,} of them kept though the source is gone" if row.sources_gone else ""
 
 
 def _changed(status: Status) -> str:

@@ -11,6 +11,7 @@ from tui.text import around_match, cells_of, elided_citation, fitted, marked, sh
 from tui.widgets.row_list import RowList
 
 CITATION_CELLS = 33
+GONE_MARK = "source gone  "
 
 
 class HitList(RowList[Hit]):
@@ -32,10 +33,8 @@ class HitList(RowList[Hit]):
         score = f" {_score(hit.score)} {_found_by(hit):<3} "
         room = max(min(CITATION_CELLS, width - cells_of(score) - 1), 8)
         citation = fitted(_citation(hit, room), room)
-        snippet = around_match(shown(hit.snippet), self.terms, max(width - cells_of(score) - room - 2, 0))
-        return Content.assemble(
-            (score, "$text-muted"), (citation, "$primary"), "  ", marked(snippet, self.terms, "bold $accent")
-        )
+        left = max(width - cells_of(score) - room - 2, 0)
+        return Content.assemble((score, "$text-muted"), (citation, "$primary"), "  ", self._snippet(hit, left))
 
     def _two_lines(self, hit: Hit, width: int) -> Content:
         score = f" {_score(hit.score)} {_found_by(hit):<3} "
@@ -46,11 +45,16 @@ class HitList(RowList[Hit]):
         left = room - cells_of(citation) - 2
         tail = fitted(f"  {heading}", left).rstrip() if heading and left > 8 else ""
         indent = " " * cells_of(score)
-        snippet = around_match(shown(hit.snippet), self.terms, max(width - len(indent), 0))
         return Content.assemble(
             (score, "$text-muted"), (citation, "$primary"), (date + tail, "$text-muted"), "\n",
-            indent, marked(snippet, self.terms, "bold $accent"),
+            indent, self._snippet(hit, max(width - len(indent), 0)),
         )  # fmt: skip
+
+    def _snippet(self, hit: Hit, cells: int) -> Content:
+        """The text around the match, behind a mark where its transcript is gone."""
+        mark = GONE_MARK[:cells] if hit.source_gone else ""
+        snippet = marked(around_match(shown(hit.snippet), self.terms, cells - len(mark)), self.terms, "bold $accent")
+        return Content.assemble((mark, "$warning"), snippet) if mark else snippet
 
 
 def _citation(hit: Hit, cells: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from core.sources.transcripts.render import LABELS
 from core.types import Chunk, GetResult
@@ -10,6 +11,14 @@ from core.types import Chunk, GetResult
 MOST_LINES = 120
 MOST_CHARACTERS = 12_000
 _LABELED = tuple(f"{label}: " for label in LABELS.values())
+
+
+class StoredLine(NamedTuple):
+    """A rendered line, its physical line, and when its chunk says that it was said (epoch ms)."""
+
+    line: int
+    text: str
+    time: int | None
 
 
 def refused(path: str, from_line: int | None, lines: int | None) -> GetResult | None:
@@ -36,7 +45,7 @@ def render_stored(
     stored = list(chunks)
     count = max((chunk.end_line for chunk in stored), default=0)
     near = [chunk for chunk in stored if chunk.end_line >= first and chunk.start_line <= last]
-    rendered = [(line, text) for line, text in _unlapped(near) if first <= line <= last]
+    rendered = [(line, text) for line, text, _ in stored_lines(near) if first <= line <= last]
     return bounded(path, rendered, first, min(last, count), count, max_characters)
 
 
@@ -76,23 +85,23 @@ def bounded(
     )
 
 
-def _unlapped(chunks: Sequence[Chunk]) -> Iterator[tuple[int, str]]:
+def stored_lines(chunks: Iterable[Chunk]) -> list[StoredLine]:
     """The lines of chunks in order, each once though neighbours share some; pieces of a line are put together."""
-    known: list[tuple[int, str]] = []
+    known: list[StoredLine] = []
     previous: Chunk | None = None
     for chunk in chunks:
         texts = chunk.text.split("\n")
         numbers = chunk.line_map if len(chunk.line_map) == len(texts) else [chunk.start_line] * len(texts)
-        lines = list(zip(numbers, texts, strict=True))
-        is_piece = len(lines) == 1 and not lines[0][1].startswith(_LABELED)
-        if is_piece and previous is not None and known and known[-1][0] == lines[0][0]:
-            known[-1] = (known[-1][0], known[-1][1] + lines[0][1])
+        lines = [StoredLine(*line, chunk.observed_ms) for line in zip(numbers, texts, strict=True)]
+        is_piece = len(lines) == 1 and not lines[0].text.startswith(_LABELED)
+        if is_piece and previous is not None and known and known[-1].line == lines[0].line:
+            known[-1] = known[-1]._replace(text=known[-1].text + lines[0].text)
         else:
             shared = 0
             for size in range(min(len(lines), len(known)), 0, -1):
-                if known[-size:] == lines[:size]:
+                if all(old[:2] == new[:2] for old, new in zip(known[-size:], lines, strict=False)):
                     shared = size
                     break
             known.extend(lines[shared:])
         previous = chunk
-    yield from known
+    return known

@@ -1,0 +1,44 @@
+"""What a sync works with, and its tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from core.events import EventBus
+from core.store.database import Database
+from core.store.documents import Documents
+from core.sync.intake import Intake
+
+
+@dataclass(slots=True)
+class JobCounts:
+    """The tally of a sync; documents unless named otherwise, seconds by stage. `vectors_cached` counts chunks."""
+
+    scanned: int = 0
+    indexed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    sources_gone: int = 0
+    failed: int = 0
+    skipped: int = 0
+    chunks_added: int = 0
+    chunks_removed: int = 0
+    vectors_cached: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"scan": 0.0, "read": 0.0, "keyword": 0.0, "embed": 0.0})
+
+
+@dataclass(frozen=True, slots=True)
+class JobTools:
+    """What a job works with; all of it belongs to the worker."""
+
+    database: Database
+    documents: Documents
+    intakes: Sequence[Intake]
+    executor: Executor
+    bus: EventBus
+    clock: Callable[[], float]
+
+    def now_ms(self) -> int:
+        return int(self.clock() * 1000)
