@@ -296,11 +296,11 @@ KEY = "sk-test-0123456789abcdef"
 def remote(server: ProviderServer, provider: str = "openai", **values: object) -> Any:
     """The embedder of a provider that lives on the server; `values` are further settings."""
     from core.embedding.providers import make_remote
-    from core.settings import Settings
+    from core.settings import settings_of
 
     settings = {"provider": provider, **({"model": "m"} if provider == "openai-compatible" else {}), **values}
     own: dict[str, Any] = {"remote": {}, **settings}
     path = {"gemini": "/v1beta", "ollama": ""}.get(provider, "/v1")
     own["remote"] = {"base_url": server.url + path, **own["remote"]}
     environ = dict.fromkeys(("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"), KEY)
-    return make_remote(provider, Settings.model_validate(own), environ)  # type: ignore[arg-type]
+    return make_remote(provider, settings_of(own), environ)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import numpy as np
 from core.chunking import chunk_document, embedding_hash, embedding_text
 from core.embedding.base import EmbedderLimits, ModelProfile, Vector, normalised
 from core.search.pipeline import Searcher
-from core.settings.model import Settings
+from core.settings import settings_of
 from core.store.database import Database
 from core.store.documents import Documents
 from core.store.identity import Identities
@@ -117,7 +117,7 @@ class Shelf:
         return self
 
     def searcher(self, *, with_matrix: bool = False, **query: object) -> Searcher:
-        settings = Settings.model_validate({"query": query})
+        settings = settings_of({"query": query})
         matrix = VectorMatrix(limit_mb=64) if with_matrix else None
         return Searcher(self.database, settings, embedder=self.embedder, matrix=matrix, today=lambda: TODAY)
 

@@ -47,7 +47,7 @@ class Desk:
         self.runner = BatchRunner(
             api,
             self.embedder.identity,
-            Batch.model_validate(values),
+            Batch(**values),
             texts,
             deliver=self.news.put,
             clock=lambda: self.now,

@@ -16,7 +16,7 @@ from core.embedding.local import LocalEmbedder
 from core.embedding.model_files import DATA, default_model_path
 from core.embedding.select import Selection, select_embedder
 from core.errors import EmbeddingError, ProviderUnavailable
-from core.settings import Settings
+from core.settings import settings_of
 from core.types import Progress
 
 REVISION = "5" * 40
@@ -24,7 +24,7 @@ REPOSITORY = "Qdrant/bge-small-en-v1.5-onnx-Q"
 
 
 def select(values: dict[str, object], cache_dir: Path, **environ: str) -> Selection:
-    return select_embedder(Settings.model_validate(values), environ=environ, cache_dir=cache_dir)
+    return select_embedder(settings_of(values), environ=environ, cache_dir=cache_dir)
 
 
 def embeds(selection: Selection) -> bool:

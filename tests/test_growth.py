@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.chunking import chunk_document
-from core.settings.model import SessionSync, Settings
+from core.settings import settings_of
+from core.settings.model import SessionSync
 from core.store.database import Database
 from core.store.documents import Documents
 from core.sync.growth import (
@@ -47,7 +48,7 @@ class Index:
     def __init__(self, home: Path, agent: str, name: str = "index.sqlite", **sessions: object) -> None:
         self.home = home
         self.path = home / name
-        self.settings = Settings.model_validate({"sessions": {"agents": [agent], **sessions}})
+        self.settings = settings_of({"sessions": {"agents": [agent], **sessions}})
         self.database = Database.open(self.path, vector_extension=False)
         self.documents = Documents(self.database)
         self.resumed = 0
@@ -341,7 +342,7 @@ def test_other_settings_read_everything_anew(index_of: Callable[..., Index], tmp
     index = index_of("claude-code")
     long_talk(tmp_path / FILES["claude-code"])
     index.sync()
-    index.settings = Settings.model_validate({"sessions": {"agents": ["claude-code"], "redact_patterns": ["glaze"]}})
+    index.settings = settings_of({"sessions": {"agents": ["claude-code"], "redact_patterns": ["glaze"]}})
     index.restart()
     with (tmp_path / FILES["claude-code"]).open("a") as file:
         file.write(user("more", 99))

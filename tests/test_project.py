@@ -67,14 +67,14 @@ def test_no_command_imports_textual_or_rich(name: str) -> None:
     assert not modules_after(code) & {"textual", "rich"}
 
 
-def test_a_running_search_imports_neither_textual_nor_rich_nor_a_model(tmp_path: Path) -> None:
+def test_a_running_search_imports_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("needle\n")
     store = tmp_path / "index.sqlite"
     arguments = ["--workspace", str(tmp_path), "--store", str(store)]
     run = "from tui.cli.root import run"
     modules_after(f"{run}\nrun({['index', '--no-vectors', *arguments]!r})")
     loaded = modules_after(f"{run}\nassert run({['search', '--mode', 'keyword', 'needle', *arguments]!r}) == 0")
-    assert not loaded & {*HEAVY, "rich", "httpx", "tomlkit", "numpy", "tokenizers", "sqlite_vec"}
+    assert not loaded & {*HEAVY, "rich", "httpx", "tomlkit", "pydantic", "numpy", "tokenizers", "sqlite_vec"}
     assert not loaded & {"core.sync.worker", "core.status", "core.doctor", "core.events", "core.embedding.providers"}
 
 

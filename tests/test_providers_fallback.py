@@ -13,7 +13,7 @@ from core.embedding.fallback import Failover
 from core.embedding.select import Selection, select_embedder
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
 from core.events import EventBus
-from core.settings import Settings
+from core.settings import settings_of
 from core.store.database import Database
 from core.store.identity import Identities
 from core.store.vectors import Vectors
@@ -162,7 +162,7 @@ def test_queries_go_to_the_one_that_has_vectors(clock: Clock) -> None:
 
 
 def test_a_missing_key_is_answered_by_the_fallback(tmp_path: Path) -> None:
-    settings = Settings.model_validate({"provider": "openai", "fallback": "local"})
+    settings = settings_of({"provider": "openai", "fallback": "local"})
     failover = Failover(select_embedder(settings, environ={}, cache_dir=tmp_path))
 
     assert failover.embedder is not None
@@ -173,7 +173,7 @@ def test_a_missing_key_is_answered_by_the_fallback(tmp_path: Path) -> None:
 
 
 def test_a_missing_key_does_not_replace_vectors_that_were_made_with_it(tmp_path: Path) -> None:
-    settings = Settings.model_validate({"provider": "openai", "fallback": "local"})
+    settings = settings_of({"provider": "openai", "fallback": "local"})
     selection = select_embedder(settings, environ={}, cache_dir=tmp_path)
     active = EmbeddingIdentity("openai", "text-embedding-3-small", "https://api.openai.com/v1", 1536)
     failover = Failover(selection, active=active)

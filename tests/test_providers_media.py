@@ -20,7 +20,7 @@ from core.embedding.multimodal import (
     mime_type_of,
 )
 from core.errors import EmbeddingError, InputTooLarge, ProviderUnavailable
-from core.settings import Settings
+from core.settings import Settings, settings_of
 from tests.provider_server import Answer, ProviderServer, provider_server, remote, unit
 from tests.workbench import WordEmbedder
 
@@ -128,8 +128,8 @@ def test_only_one_family_of_models_takes_files(server: ProviderServer) -> None:
 
 
 def test_why_files_are_not_embedded_is_said(server: ProviderServer) -> None:
-    wanted = Settings.model_validate({"multimodal": {"enabled": True}, "fallback": "none"})
-    standby = Settings.model_validate({"multimodal": {"enabled": True}, "fallback": "local"})
+    wanted = settings_of({"multimodal": {"enabled": True}, "fallback": "none"})
+    standby = settings_of({"multimodal": {"enabled": True}, "fallback": "local"})
     good = gemini(server)
 
     assert media_problem(Settings(), None) is None

@@ -14,7 +14,7 @@ import pytest
 from core.chunking import embedding_text
 from core.embedding import asking
 from core.events import EmbeddingFailed, Event, EventBus
-from core.settings import Settings
+from core.settings import settings_of
 from core.store.database import Database
 from core.store.documents import Documents
 from core.store.embedding_queue import EmbeddingQueue
@@ -37,7 +37,7 @@ class Index:
 
     def __init__(self, root: Path, server: ProviderServer) -> None:
         self.root = root
-        self.settings = Settings.model_validate({"chunking": {"tokens": 24, "overlap": 0}})
+        self.settings = settings_of({"chunking": {"tokens": 24, "overlap": 0}})
         self.embedder = remote(server)
         self.events: list[Event] = []
         bus = EventBus()

@@ -13,18 +13,18 @@ from core.embedding.profiles import profile_of
 from core.embedding.providers import auto_choice, make_remote, normalised_endpoint
 from core.embedding.remote import RemoteEmbedder, Seconds
 from core.embedding.select import PROVIDERS, Selection, select_embedder
-from core.settings import Settings
+from core.settings import settings_of
 from core.settings.kinds import Provider
 
 CLOUD = ["openai", "gemini", "voyage", "mistral"]
 
 
 def select(values: dict[str, object], cache_dir: Path, **environ: str) -> Selection:
-    return select_embedder(Settings.model_validate(values), environ=environ, cache_dir=cache_dir)
+    return select_embedder(settings_of(values), environ=environ, cache_dir=cache_dir)
 
 
 def embedder_of(values: dict[str, object], **environ: str) -> RemoteEmbedder:
-    settings = Settings.model_validate(values)
+    settings = settings_of(values)
     embedder = make_remote(settings.provider, settings, environ)  # type: ignore[arg-type]
     assert isinstance(embedder, RemoteEmbedder)
     return embedder
@@ -107,10 +107,10 @@ def test_auto_takes_the_first_provider_with_a_key_if_allowed(keys: dict[str, str
 
 
 def test_auto_takes_a_general_key_for_openais_and_for_no_others() -> None:
-    settings = Settings.model_validate({"remote": {"allow": True, "api_key": "k-12345"}})
+    settings = settings_of({"remote": {"allow": True, "api_key": "k-12345"}})
 
     assert auto_choice(settings, {}) == "openai"
-    assert auto_choice(Settings.model_validate({"remote": {"allow": True}}), {"OLLAMA_API_KEY": "x"}) is None
+    assert auto_choice(settings_of({"remote": {"allow": True}}), {"OLLAMA_API_KEY": "x"}) is None
 
 
 def test_a_compatible_server_needs_an_address_and_a_model(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_fallback_stands_by(tmp_path: Path) -> None:
 
 
 def test_a_fallback_gets_nothing_that_was_written_for_the_provider() -> None:
-    settings = Settings.model_validate(
+    settings = settings_of(
         {
             "provider": "openai",
             "fallback": "voyage",

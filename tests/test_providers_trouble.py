@@ -539,11 +539,11 @@ def test_the_key_appears_nowhere(
 
 def test_a_key_that_no_header_can_hold_is_refused_without_being_shown() -> None:
     from core.embedding.providers import make_remote
-    from core.settings import Settings
+    from core.settings import settings_of
 
     for key in ("sk-line\nbreak", "sk-schlüssel"):
         with pytest.raises(ProviderUnavailable, match="HTTP does not allow") as caught:
-            make_remote("openai", Settings.model_validate({"provider": "openai"}), {"OPENAI_API_KEY": key})
+            make_remote("openai", settings_of({"provider": "openai"}), {"OPENAI_API_KEY": key})
         assert key not in str(caught.value) + caught.value.remedy
 
 

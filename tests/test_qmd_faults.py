@@ -17,6 +17,7 @@ from core.backends.qmd_process import ProgramTimeout
 from core.backends.qmd_query import all_words, any_words
 from core.errors import BackendError, SearchCancelled, SyncCancelled
 from core.search.query import parse_query
+from core.settings import settings_of
 from core.settings.qmd_model import QmdScope
 from core.types import SearchRequest
 from tests.qmd_bench import answer, backend_for, calls, fake_qmd, settings_for, write_files
@@ -353,16 +354,12 @@ def test_direct_chats_alone_may_search_unless_rules_say_otherwise(key: str | Non
     ],
 )
 def test_the_first_rule_that_matches_decides(key: str, allowed: bool) -> None:
-    scope = QmdScope.model_validate(
-        {
-            "default": "deny",
-            "rules": [
-                {"action": "deny", "match": {"keyPrefix": "subagent:"}},
-                {"action": "allow", "match": {"channel": "slack", "chatType": "group"}},
-                {"action": "allow", "match": {"chatType": "direct"}},
-            ],
-        }
-    )
+    rules = [
+        {"action": "deny", "match": {"keyPrefix": "subagent:"}},
+        {"action": "allow", "match": {"channel": "slack", "chatType": "group"}},
+        {"action": "allow", "match": {"chatType": "direct"}},
+    ]
+    scope = settings_of({"qmd": {"scope": {"default": "deny", "rules": rules}}}).qmd.scope
 
     assert may_search(scope, key) is allowed
 

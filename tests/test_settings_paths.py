@@ -11,6 +11,7 @@ from core.errors import SettingsError, WorkspaceError
 from core.settings import (
     Settings,
     resolve_workspace,
+    settings_of,
     store_path,
     user_cache_dir,
     user_config_dir,
@@ -113,14 +114,14 @@ def test_one_workspace_has_one_index_however_it_is_reached(tmp_path: Path) -> No
     ],
 )
 def test_a_store_path_of_ones_own(path: str, expected: str) -> None:
-    settings = Settings.model_validate({"store": {"path": path}})
+    settings = settings_of({"store": {"path": path}})
     assert store_path(settings, "main", Path("/ws"), {}, HOME) == Path(expected)
 
 
 @pytest.mark.parametrize("path", ["~/.openclaw/memory/{agentId}.sqlite", "~/.openclaw/x/../agents/a/agent/a.sqlite"])
 def test_openclaws_own_index_is_never_the_store(path: str) -> None:
     with pytest.raises(SettingsError, match="OpenClaw's own files"):
-        store_path(Settings.model_validate({"store": {"path": path}}), "main", Path("/ws"), {}, HOME)
+        store_path(settings_of({"store": {"path": path}}), "main", Path("/ws"), {}, HOME)
 
 
 def test_an_agent_that_is_a_path_has_no_index() -> None:

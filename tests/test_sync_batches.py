@@ -14,7 +14,7 @@ from core.embedding import asking
 from core.embedding import batch as batch_room
 from core.embedding.batch import remembered_status
 from core.events import EmbeddingFailed
-from core.settings import Settings
+from core.settings import settings_of
 from core.store.database import Database
 from core.store.documents import Documents
 from core.store.embedding_queue import EmbeddingQueue
@@ -41,7 +41,7 @@ def bench(server: ProviderServer, tmp_path: Path) -> Iterator[Callable[..., Benc
 
     def make(provider: str = "openai", **batch: object) -> Bench:
         values = {"enabled": True, "poll_interval_ms": 100, **batch}
-        settings = Settings.model_validate({"chunking": {"tokens": 24, "overlap": 0}, "remote": {"batch": values}})
+        settings = settings_of({"chunking": {"tokens": 24, "overlap": 0}, "remote": {"batch": values}})
         made.append(Bench(tmp_path, remote(server, provider), settings=settings))
         return made[-1]
 

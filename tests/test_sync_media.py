@@ -12,7 +12,7 @@ import pytest
 
 from core.embedding import asking
 from core.embedding.multimodal import NO_MEDIA
-from core.settings import Settings
+from core.settings import settings_of
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities
 from core.store.vectors import Vectors
@@ -37,7 +37,7 @@ class Gallery(Bench):
     def __init__(self, root: Path, embedder: object, standby: WordEmbedder | None = None, limit: int = 10_000) -> None:
         self.pictures = root / "pictures"
         self.pictures.mkdir(exist_ok=True)
-        settings = Settings.model_validate(
+        settings = settings_of(
             {"extra_paths": [str(self.pictures)], "multimodal": {"enabled": True, "max_file_bytes": limit}}
         )
         super().__init__(root, embedder, selection=selection_of(embedder, standby), settings=settings)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from core.embedding.base import Embedder
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, QuotaExhausted
 from core.events import EmbeddingFailed, IdentityChanged
-from core.settings import Settings
+from core.settings import settings_of
 from core.store.embedding_cache import EmbeddingCache
 from core.sync.messages import VectorsReady
 from tests.provider_server import KEY, Answer, ProviderServer, Seen, provider_server, remote
@@ -25,7 +25,7 @@ from tests.workbench import Bench, WordEmbedder, selection_of
 
 SPENT = Answer({"error": {"message": "insufficient_quota: you are out of credits"}}, 429)
 REFUSED = Answer({"error": {"message": "bad key"}}, 401)
-LINES = Settings.model_validate({"chunking": {"tokens": 24, "overlap": 0}})
+LINES = settings_of({"chunking": {"tokens": 24, "overlap": 0}})
 """Each line is a chunk."""
 
 

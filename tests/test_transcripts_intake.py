@@ -17,7 +17,7 @@ import zstandard
 
 from core.errors import SyncCancelled
 from core.events import EventBus
-from core.settings.model import Settings
+from core.settings import settings_of
 from core.store.database import Database
 from core.store.documents import Documents
 from core.sync.growth import StoredSessions, details_of
@@ -45,7 +45,7 @@ class Bench:
         self.options: dict[str, object] = {}
 
     def intake(self) -> SessionIntake:
-        settings = Settings.model_validate({"sessions": {"agents": self.agents, **self.options}})
+        settings = settings_of({"sessions": {"agents": self.agents, **self.options}})
         return SessionIntake(settings, home=self.home, environ={}, counter=COUNTER, index=StoredSessions(self.index))
 
     def sync(self, *paths: Path) -> KeywordJob:

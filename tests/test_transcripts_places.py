@@ -28,7 +28,7 @@ DEFAULTS = {
 LOOK = """
 import json, sys
 from pathlib import Path
-from core.settings.model import Settings
+from core.settings import settings_of
 from core.sources.transcripts.places import offered_places
 from core.sync.session_intake import SessionIntake
 from core.text.tokens import TokenCounter
@@ -44,7 +44,7 @@ def watch(event, arguments):
 
 sys.addaudithook(watch)
 offered = [place.agent for place in offered_places(home, {})]
-settings = Settings.model_validate({"sessions": {"agents": agents}})
+settings = settings_of({"sessions": {"agents": agents}})
 intake = SessionIntake(settings, home=home, environ={}, counter=TokenCounter())
 for file in intake.scan().files:
     intake.read(file)

@@ -53,4 +53,4 @@ def with_qmd_paths(loaded: LoadedSettings) -> LoadedSettings:
     if settings.backend != "qmd" or not settings.qmd.paths:
         return loaded
     paths = dict.fromkeys((*settings.extra_paths, *(item.path for item in settings.qmd.paths)))
-    return replace(loaded, settings=settings.model_copy(update={"extra_paths": tuple(paths)}))
+    return replace(loaded, settings=replace(settings, extra_paths=tuple(paths)))

@@ -235,7 +235,7 @@ def _base_url(name: RemoteName, settings: Settings, own: Endpoint | None, *, sta
 def _ollama_url(settings: Settings, *, standby: bool) -> str:
     """Ollama's own address where it was set; else the general one, of a chosen provider."""
     own, general = settings.local.ollama.base_url, settings.remote.base_url
-    default = type(settings.local.ollama).model_fields["base_url"].default
+    default = type(settings.local.ollama).base_url
     return general if general is not None and own == default and not standby else own
 
 
@@ -301,12 +301,11 @@ def _addressee(choice: _Choice, host: str) -> Addressee:
 
 def _seconds(choice: _Choice, settings: Settings) -> Seconds:
     remote = settings.remote
-    fields = type(remote).model_fields
     given = Seconds(remote.timeout_seconds, remote.batch_timeout_seconds)
     if not choice.here:
         return given
-    if given.query == fields["timeout_seconds"].default:
+    if given.query == Remote.timeout_seconds:
         given = replace(given, query=LOCAL_SECONDS.query)
-    if given.documents == fields["batch_timeout_seconds"].default:
+    if given.documents == Remote.batch_timeout_seconds:
         given = replace(given, documents=LOCAL_SECONDS.documents)
     return given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,7 +118,7 @@ def _standby(name: str, settings: Settings, surroundings: Surroundings) -> Made:
         return Made(None, f"the fallback is the provider itself, {name}")
     try:
         if wanted == "local":
-            return _local(settings.model_copy(update={"model": None}), surroundings)
+            return _local(replace(settings, model=None), surroundings)
         return _remote(wanted, standby=True)(settings, surroundings)
     except EmbeddingError as error:
         return Made(None, f"no fallback: {error}", error.remedy or None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.settings.layers import load_settings
+from core.settings.layers import load_settings, settings_of
 from core.settings.loaded import FieldDoc, LoadedSettings, Origin, field_docs
 from core.settings.model import Settings
 from core.settings.paths import (
@@ -33,6 +33,7 @@ __all__ = [
     "load_settings",
     "openclaw_file",
     "resolve_workspace",
+    "settings_of",
     "store_path",
     "trust_workspace_file",
     "user_cache_dir",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_type_hints
 
-from core.settings.kinds import Group
+from core.settings.group import Group
 from core.settings.model import Settings
 
 Folded = tuple[str, ...]
@@ -72,7 +72,7 @@ class Leaf:
 
     @property
     def default(self) -> object:
-        return self.group.model_fields[self.names[-1]].get_default(call_default_factory=True)
+        return getattr(self.group(), self.names[-1])
 
     def value(self, settings: Settings) -> object:
         value: object = settings
@@ -82,10 +82,10 @@ class Leaf:
 
 
 def _walk(group: type[Group], names: tuple[str, ...]) -> Iterator[Leaf]:
-    for name, field in group.model_fields.items():
-        path = (*names, name)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Group):
-            yield from _walk(field.annotation, path)
+    for field in fields(group):
+        path = (*names, field.name)
+        if isinstance(field.default, Group):
+            yield from _walk(type(field.default), path)
         else:
             yield Leaf(".".join(part.rstrip("_") for part in path), path, group)
 

@@ -1,14 +1,13 @@
-"""The kinds of values that settings have, and the base of every group."""
+"""The kinds of values that settings have, each described once: for reading them, checking them and telling of them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, Strict, StringConstraints
-from pydantic.alias_generators import to_camel
+from core.settings.secret import Secret
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 UNITS_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -17,11 +16,36 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)|0")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?i?b)", re.I)
 
 
-@dataclass(frozen=True, slots=True)
 class Says:
-    """What a value must be, in words that stand after "must be"."""
+    """Mark of a kind: what a value must be, in words that stand after "must be"."""
 
-    text: str
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Range:
+    """Mark of a number: its bounds, which are allowed themselves."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+
+class Filled:
+    """Mark of a text or list: not empty."""
+
+
+class Before:
+    """Mark of a kind: a function from what is given to what is then checked."""
+
+    def __init__(self, change: Callable[[object], object]) -> None:
+        self.change = change
+
+
+class After:
+    """Mark of a kind: a function from a checked value to the one that counts. It raises ValueError ("must be …")."""
+
+    def __init__(self, change: Callable[[Any], object]) -> None:
+        self.change = change
 
 
 URL = Says("an http:// or https:// address without user, password and query")
@@ -99,10 +123,12 @@ def _ids(value: object) -> object:
 
 
 def _stripped(value: object) -> object:
+    if isinstance(value, Secret):
+        return value.get_secret_value()
     return value.strip() if isinstance(value, str) else value
 
 
-def _headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+def _headers(headers: dict[str, Secret]) -> dict[str, Secret]:
     for name, value in headers.items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not value.get_secret_value().isprintable():
             raise ValueError("must be HTTP headers: names of letters, digits and signs, values on one line")
@@ -113,38 +139,21 @@ def once(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(values))
 
 
-Flag = Annotated[bool, Strict()]
-Count = Annotated[int, Strict(), Field(ge=0, le=10**12)]
-Positive = Annotated[int, Strict(), Field(ge=1, le=10**9)]
-Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000)]
-Seconds = Annotated[float, Strict(), Field(ge=0.001, le=86_400, allow_inf_nan=False)]
-Share = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
-Text = Annotated[str, Strict(), StringConstraints(min_length=1), AfterValidator(_plain)]
-Texts = Annotated[tuple[Text, ...], AfterValidator(once)]
-Patterns = Annotated[tuple[Annotated[Text, AfterValidator(_pattern)], ...], AfterValidator(once)]
-BaseUrl = Annotated[Text, AfterValidator(_base_url), URL]
-Duration = Annotated[Text, AfterValidator(_duration), DURATION]
-Bytes = Annotated[int, BeforeValidator(_size), Strict(), Field(ge=1, le=10**12), SIZE]
-Secret = Annotated[SecretStr, Field(min_length=1), BeforeValidator(_stripped)]
-Headers = Annotated[dict[str, Secret], AfterValidator(_headers)]
-Ids = Annotated[dict[str, Text], BeforeValidator(_ids)]
+Flag = bool
+Count = Annotated[int, Range(0, 10**12)]
+Positive = Annotated[int, Range(1, 10**9)]
+Milliseconds = Annotated[int, Range(0, 86_400_000)]
+Seconds = Annotated[float, Range(0.001, 86_400)]
+Share = Annotated[float, Range(0, 1)]
+Text = Annotated[str, Filled(), After(_plain)]
+Texts = Annotated[tuple[Text, ...], After(once)]
+Patterns = Annotated[tuple[Annotated[Text, After(_pattern)], ...], After(once)]
+BaseUrl = Annotated[Text, After(_base_url), URL]
+Duration = Annotated[Text, After(_duration), DURATION]
+Bytes = Annotated[int, Before(_size), Range(1, 10**12), SIZE]
+SecretText = Annotated[Secret, Filled(), Before(_stripped)]
+Headers = Annotated[dict[str, SecretText], After(_headers)]
+Ids = Annotated[dict[str, Text], Before(_ids)]
 Provider = Literal["auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible", "none"]
 FallbackProvider = Literal["none", "local", "openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible"]
 CLOUD = frozenset({"openai", "gemini", "voyage", "mistral"})
-
-
-class Item(BaseModel):
-    """Base of the tables that stand in lists: immutable, closed, snake_case or camelCase."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        defer_build=True,
-    )
-
-
-class Group(Item):
-    """Base of the groups of settings."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, SecretStr
-
+from core.settings.group import Item
 from core.settings.keys import leaves
 from core.settings.model import Settings
+from core.settings.secret import Secret
 from core.settings.values import MASK, leaf_kind
 
 if TYPE_CHECKING:
@@ -70,14 +70,10 @@ class FieldDoc:
 
 def plain_value(value: object) -> object:
     """A value as JSON has it, secrets masked."""
-    if isinstance(value, SecretStr):
+    if isinstance(value, Secret):
         return MASK
-    if isinstance(value, BaseModel):
-        return {
-            name: plain_value(getattr(value, name))
-            for name in type(value).model_fields
-            if getattr(value, name) is not None
-        }
+    if isinstance(value, Item):
+        return {name: plain_value(inner) for name, inner in vars(value).items() if inner is not None}
     if isinstance(value, Mapping):
         return {str(name): plain_value(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from dataclasses import field
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, Strict, model_validator
-
+from core.settings.group import Group, Item
 from core.settings.kinds import (
     CLOUD,
+    After,
     BaseUrl,
     Bytes,
     Count,
     FallbackProvider,
+    Filled,
     Flag,
-    Group,
     Headers,
     Ids,
     Milliseconds,
     Patterns,
     Positive,
     Provider,
+    Range,
     Seconds,
-    Secret,
+    SecretText,
     Share,
     Text,
     Texts,
@@ -32,13 +34,14 @@ from core.settings.kinds import (
     once,
 )
 from core.settings.qmd_model import Qmd
+from core.settings.secret import Secret
 from core.types import CitationMode, Source
 
 
 class Multimodal(Group):
     enabled: Flag = False
     """Index images and audio that lie inside `extra_paths`; needs Gemini's multimodal model."""
-    modalities: Annotated[tuple[Literal["image", "audio"], ...], AfterValidator(once)] = ("image", "audio")
+    modalities: Annotated[tuple[Literal["image", "audio"], ...], After(once)] = ("image", "audio")
     """Which kinds of files."""
     max_file_bytes: Bytes = 10_485_760
     """Larger files are skipped. Bytes, or text like "10MiB"."""
@@ -49,16 +52,16 @@ class Batch(Group):
     """Use the provider's asynchronous batch API (openai, gemini) where many texts wait."""
     wait: Flag = True
     """Wait for a batch to end before the sync counts as done."""
-    concurrency: Annotated[int, Strict(), Field(ge=1, le=64)] = 2
+    concurrency: Annotated[int, Range(1, 64)] = 2
     """Batches under way at once."""
-    poll_interval_ms: Annotated[int, Strict(), Field(ge=100, le=3_600_000)] = 2000
+    poll_interval_ms: Annotated[int, Range(100, 3_600_000)] = 2000
     """Milliseconds between two looks at a batch."""
-    timeout_minutes: Annotated[int, Strict(), Field(ge=1, le=1440)] = 60
+    timeout_minutes: Annotated[int, Range(1, 1440)] = 60
     """Minutes after which a batch is given up."""
 
 
 class Endpoint(Group):
-    api_key: Secret | None = None
+    api_key: SecretText | None = None
     """The provider's own key; without it `remote.api_key`, then the provider's usual variable."""
     base_url: BaseUrl | None = None
     """The provider's own address; without it `remote.base_url`, then its public one."""
@@ -71,19 +74,19 @@ class Remote(Group):
     """Let `provider = "auto"` choose a remote provider whose key is set, and openclaw.json name one."""
     base_url: BaseUrl | None = None
     """Address of the chosen provider's API."""
-    api_key: Secret | None = None
+    api_key: SecretText | None = None
     """Key of the chosen provider."""
-    headers: Headers = Field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
     """Further HTTP headers for the chosen provider, name = value."""
     timeout_seconds: Seconds = 60.0
     """Seconds that one request for a query may take."""
     batch_timeout_seconds: Seconds = 120.0
     """Seconds that one request for documents may take."""
-    batch: Batch = Field(default_factory=Batch.model_construct)
-    open_ai: Endpoint = Field(default_factory=Endpoint.model_construct)
-    gemini: Endpoint = Field(default_factory=Endpoint.model_construct)
-    voyage: Endpoint = Field(default_factory=Endpoint.model_construct)
-    mistral: Endpoint = Field(default_factory=Endpoint.model_construct)
+    batch: Batch = Batch()
+    open_ai: Endpoint = Endpoint()
+    gemini: Endpoint = Endpoint()
+    voyage: Endpoint = Endpoint()
+    mistral: Endpoint = Endpoint()
 
     def header_values(self) -> dict[str, str]:
         """The headers as they are sent, secrets open."""
@@ -102,11 +105,11 @@ class Local(Group):
     """Folder of an ONNX model with its tokenizer, used in place of `model`. A GGUF file cannot be used."""
     model_cache_dir: Text | None = None
     """Where downloaded models lie; without it the user's cache folder."""
-    threads: Annotated[int, Strict(), Field(ge=1, le=256)] | None = None
+    threads: Annotated[int, Range(1, 256)] | None = None
     """Threads of the local model; without it one for each core."""
     context_size: Positive | None = None
     """OpenClaw's context of a GGUF model; has no effect on the ONNX models used here."""
-    ollama: Ollama = Field(default_factory=Ollama.model_construct)
+    ollama: Ollama = Ollama()
 
 
 class VectorStore(Group):
@@ -126,38 +129,21 @@ class Store(Group):
     """The only driver there is."""
     path: Text | None = None
     """The index file; `{agentId}` is replaced. Without it a file per agent and workspace in the user's data folder."""
-    vector: VectorStore = Field(default_factory=VectorStore.model_construct)
-    fts: FullText = Field(default_factory=FullText.model_construct)
+    vector: VectorStore = VectorStore()
+    fts: FullText = FullText()
 
 
-class _Chunking(Group):
-    """Base of both chunkings: a default overlap shrinks with small chunks, a given one must fit."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fit_overlap(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("tokens"), int) and "overlap" not in data:
-            return {**data, "overlap": min(cls.model_fields["overlap"].default, data["tokens"] // 5)}
-        return data
-
-    @model_validator(mode="after")
-    def _check_overlap(self) -> _Chunking:
-        if getattr(self, "overlap", 0) >= getattr(self, "tokens", 1):
-            raise ValueError("overlap must be less than tokens")
-        return self
-
-
-class Chunking(_Chunking):
-    tokens: Annotated[int, Strict(), Field(ge=1, le=8192)] = 400
+class Chunking(Group):
+    tokens: Annotated[int, Range(1, 8192)] = 400
     """Tokens that a chunk of memory holds at most, overlap included."""
-    overlap: Annotated[int, Strict(), Field(ge=0, le=8191)] = 80
+    overlap: Annotated[int, Range(0, 8191)] = 80
     """Tokens that a chunk repeats of the one before it."""
 
 
-class SessionChunking(_Chunking):
-    tokens: Annotated[int, Strict(), Field(ge=1, le=8192)] = 200
+class SessionChunking(Group):
+    tokens: Annotated[int, Range(1, 8192)] = 200
     """Tokens that a chunk of a transcript holds at most, overlap included."""
-    overlap: Annotated[int, Strict(), Field(ge=0, le=8191)] = 40
+    overlap: Annotated[int, Range(0, 8191)] = 40
     """Tokens that a chunk repeats of the one before it."""
 
 
@@ -174,7 +160,7 @@ class Sessions(Group):
     """Keep the text of transcripts that are gone searchable and readable, marked "source gone"; `forget` removes it."""
     redact_patterns: Patterns = ()
     """Regular expressions for further secrets; the last group that matched, or the whole match, is masked."""
-    chunking: SessionChunking = Field(default_factory=SessionChunking.model_construct)
+    chunking: SessionChunking = SessionChunking()
 
 
 class SessionSync(Group):
@@ -197,13 +183,13 @@ class Sync(Group):
     """Follow file events."""
     watch_debounce_ms: Milliseconds = 1500
     """Milliseconds of quiet before changed files are read."""
-    interval_minutes: Annotated[int, Strict(), Field(ge=0, le=525_600)] = 0
+    interval_minutes: Annotated[int, Range(0, 525_600)] = 0
     """Minutes between syncs by the clock; 0 is off."""
-    sessions: SessionSync = Field(default_factory=SessionSync.model_construct)
+    sessions: SessionSync = SessionSync()
 
 
 class Indexing(Group):
-    concurrency: Annotated[int, Strict(), Field(ge=1, le=64)] | None = None
+    concurrency: Annotated[int, Range(1, 64)] | None = None
     """Embedding requests at once; without it 4 for remote providers, 1 for local and ollama."""
 
 
@@ -219,33 +205,33 @@ class Hybrid(Group):
 class Mmr(Group):
     enabled: Flag = False
     """Prefer hits that differ from each other (maximal marginal relevance)."""
-    lambda_: Share = Field(default=0.7, validation_alias="lambda")
+    lambda_: Share = 0.7
     """1 is relevance alone, 0 is difference alone."""
 
 
 class TemporalDecay(Group):
     enabled: Flag = False
     """Let dated text lose score with age."""
-    half_life_days: Annotated[float, Strict(), Field(ge=1, le=36_500, allow_inf_nan=False)] = 30
+    half_life_days: Annotated[float, Range(1, 36_500)] = 30
     """Days after which the score is halved."""
 
 
 class Query(Group):
-    max_results: Annotated[int, Strict(), Field(ge=1, le=200)] = 6
+    max_results: Annotated[int, Range(1, 200)] = 6
     """Hits that a search returns at most."""
     min_score: Share | None = None
     """Score below which a hit without a word of the query is left out; without it 0, or 0.35 with rule "classic"."""
-    candidate_multiplier: Annotated[int, Strict(), Field(ge=1, le=20)] = 4
+    candidate_multiplier: Annotated[int, Range(1, 20)] = 4
     """Candidates looked at for each hit returned, 200 at most."""
     rule: Literal["standard", "classic"] = "standard"
     """How words and meaning are fused: "standard" measured best, "classic" is OpenClaw's own."""
-    deadline_ms: Annotated[int, Strict(), Field(ge=0, le=600_000)] = 3000
+    deadline_ms: Annotated[int, Range(0, 600_000)] = 3000
     """Milliseconds that command line and tools wait for the query's vector before they answer by words."""
-    matrix_mb: Annotated[int, Strict(), Field(ge=0, le=65_536)] = 512
+    matrix_mb: Annotated[int, Range(0, 65_536)] = 512
     """Megabytes that a long-lived process may hold as vectors in memory; beyond it vec0 answers."""
-    hybrid: Hybrid = Field(default_factory=Hybrid.model_construct)
-    mmr: Mmr = Field(default_factory=Mmr.model_construct)
-    temporal_decay: TemporalDecay = Field(default_factory=TemporalDecay.model_construct)
+    hybrid: Hybrid = Hybrid()
+    mmr: Mmr = Mmr()
+    temporal_decay: TemporalDecay = TemporalDecay()
 
 
 class Cache(Group):
@@ -280,7 +266,7 @@ class Flush(Group):
 
 
 class Excerpt(Group):
-    messages: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 15
+    messages: Annotated[int, Range(1, 10_000)] = 15
     """Last user and assistant messages that a saved excerpt of a session holds."""
 
 
@@ -302,16 +288,16 @@ class Settings(Group):
     """A named set of values below config.toml."""
     workspace: Text | None = None
     """The workspace to open when none is given; a relative path begins in the home folder."""
-    sources: Annotated[tuple[Source, ...], Field(min_length=1), AfterValidator(once)] = ("memory",)
+    sources: Annotated[tuple[Source, ...], Filled(), After(once)] = ("memory",)
     """What is indexed: "memory", "sessions"."""
     extra_paths: Texts = ()
     """Further files or folders with Markdown; `~` and paths relative to the workspace are allowed."""
-    multimodal: Multimodal = Field(default_factory=Multimodal.model_construct)
+    multimodal: Multimodal = Multimodal()
     provider: Provider = "auto"
     """Who makes the vectors; "auto" is local unless `remote.allow` is true."""
     model: Text | None = None
     """The embedding model; without it the provider's default."""
-    output_dimensionality: Annotated[int, Strict(), Field(ge=1, le=65_536)] | None = None
+    output_dimensionality: Annotated[int, Range(1, 65_536)] | None = None
     """Length of the vectors, for models that can choose."""
     input_type: Text | None = None
     """`input_type` sent with every request, for openai-compatible providers that want one."""
@@ -321,25 +307,25 @@ class Settings(Group):
     """`input_type` sent with documents."""
     fallback: FallbackProvider = "none"
     """Provider used after the chosen one failed for good; it means another index identity."""
-    remote: Remote = Field(default_factory=Remote.model_construct)
-    local: Local = Field(default_factory=Local.model_construct)
-    store: Store = Field(default_factory=Store.model_construct)
-    chunking: Chunking = Field(default_factory=Chunking.model_construct)
-    sessions: Sessions = Field(default_factory=Sessions.model_construct)
-    sync: Sync = Field(default_factory=Sync.model_construct)
-    indexing: Indexing = Field(default_factory=Indexing.model_construct)
-    query: Query = Field(default_factory=Query.model_construct)
-    cache: Cache = Field(default_factory=Cache.model_construct)
+    remote: Remote = Remote()
+    local: Local = Local()
+    store: Store = Store()
+    chunking: Chunking = Chunking()
+    sessions: Sessions = Sessions()
+    sync: Sync = Sync()
+    indexing: Indexing = Indexing()
+    query: Query = Query()
+    cache: Cache = Cache()
     citations: CitationMode = "auto"
     """Whether hits carry a citation; "auto" leaves it out in group and channel sessions."""
     backend: Literal["builtin", "qmd"] = "builtin"
     """Who answers searches."""
-    qmd: Qmd = Field(default_factory=Qmd.model_construct)
-    flush: Flush = Field(default_factory=Flush.model_construct)
-    excerpt: Excerpt = Field(default_factory=Excerpt.model_construct)
-    experimental: Experimental = Field(default_factory=Experimental.model_construct)
-    appearance: Appearance = Field(default_factory=Appearance.model_construct)
-    keymap: Ids = Field(default_factory=dict)
+    qmd: Qmd = Qmd()
+    flush: Flush = Flush()
+    excerpt: Excerpt = Excerpt()
+    experimental: Experimental = Experimental()
+    appearance: Appearance = Appearance()
+    keymap: Ids = field(default_factory=dict)
     """Keys of the app: binding id = keys, as `memdeck keys` lists them."""
 
     @property
@@ -362,10 +348,10 @@ class Settings(Group):
         """The same text for equal settings, and for these only; sha256 hex, which tells nothing of the secrets."""
 
         def plain(value: object) -> object:
-            if isinstance(value, SecretStr):
+            if isinstance(value, Secret):
                 return value.get_secret_value()
-            if isinstance(value, BaseModel):  # model_dump would build the validators of every group first
-                return {name: plain(getattr(value, name)) for name in type(value).model_fields}
+            if isinstance(value, Item):
+                return {name: plain(inner) for name, inner in vars(value).items()}
             if isinstance(value, Mapping):
                 return {str(key): plain(inner) for key, inner in value.items()}
             return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict
-
-from core.settings.kinds import Duration, Flag, Group, Item, Milliseconds, Positive, Seconds, Text, seconds
+from core.settings.group import Group, Item
+from core.settings.kinds import Duration, Flag, Milliseconds, Positive, Range, Seconds, Text, seconds
 
 
 class QmdPath(Item):
@@ -29,7 +28,7 @@ class ScopeRule(Item):
     """One rule of `qmd.scope.rules`; the first that matches decides."""
 
     action: Literal["allow", "deny"]
-    match: ScopeMatch = Field(default_factory=ScopeMatch.model_construct)
+    match: ScopeMatch = ScopeMatch()
 
 
 class QmdUpdate(Group):
@@ -60,7 +59,7 @@ class QmdUpdate(Group):
 
 
 class QmdLimits(Group):
-    max_results: Annotated[int, Strict(), Field(ge=1, le=200)] = 6
+    max_results: Annotated[int, Range(1, 200)] = 6
     """Hits asked of qmd."""
     max_snippet_chars: Positive = 700
     """Characters of one snippet."""
@@ -79,14 +78,13 @@ class QmdSessions(Group):
     """Days after which an export is removed; without it never."""
 
 
-def _direct_chats() -> tuple[ScopeRule, ...]:
-    return (ScopeRule.model_construct(action="allow", match=ScopeMatch.model_construct(chat_type="direct")),)
+DIRECT_CHATS = (ScopeRule(action="allow", match=ScopeMatch(chat_type="direct")),)
 
 
 class QmdScope(Group):
     default: Literal["allow", "deny"] = "deny"
     """What holds for sessions that no rule matches."""
-    rules: tuple[ScopeRule, ...] = Field(default_factory=_direct_chats)
+    rules: tuple[ScopeRule, ...] = DIRECT_CHATS
     """Rules {action, match {channel, chat_type, key_prefix}}; the first that matches decides."""
 
 
@@ -110,8 +108,8 @@ class Qmd(Group):
     """Further collections {path, name, pattern}."""
     cooldown_seconds: Seconds = 60.0
     """Seconds after a failure before qmd is tried again."""
-    update: QmdUpdate = Field(default_factory=QmdUpdate.model_construct)
-    limits: QmdLimits = Field(default_factory=QmdLimits.model_construct)
-    sessions: QmdSessions = Field(default_factory=QmdSessions.model_construct)
-    scope: QmdScope = Field(default_factory=QmdScope.model_construct)
-    mcporter: QmdMcporter = Field(default_factory=QmdMcporter.model_construct)
+    update: QmdUpdate = QmdUpdate()
+    limits: QmdLimits = QmdLimits()
+    sessions: QmdSessions = QmdSessions()
+    scope: QmdScope = QmdScope()
+    mcporter: QmdMcporter = QmdMcporter()

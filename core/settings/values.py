@@ -6,15 +6,12 @@ import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
-from pydantic import BaseModel, SecretStr
-
+from core.settings.description import Kind, Odd, kind_of
 from core.settings.files import Unreadable, shallow
 from core.settings.keys import Leaf, fold, nearest
-from core.settings.kinds import Says
+from core.settings.secret import Secret
 
 MASK = "***"
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -26,97 +23,14 @@ _SECRET_TEXT = re.compile(
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a value must be. `name` is bool, int, float, text, secret, choice, list, map or table."""
-
-    name: str
-    says: str = ""
-    choices: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    inner: Kind | None = None
-
-    @property
-    def secret(self) -> bool:
-        return self.name == "secret" or (self.inner is not None and self.inner.secret)
-
-    def allowed(self) -> str:
-        """In words, to stand after "must be"."""
-        if self.says:
-            return self.says
-        if self.name == "choice":
-            quoted = [json.dumps(choice) for choice in self.choices]
-            return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-        if self.name in ("int", "float"):
-            number = "a whole number" if self.name == "int" else "a number"
-            if self.high is None or self.high >= 10**9:
-                return f"{number}, {_number(self.low)} or more"
-            return f"{number} from {_number(self.low)} to {_number(self.high)}"
-        if self.name == "list" and self.inner is not None:
-            return "a list of tables" if self.inner.name == "table" else f"a list of {self.inner.plural()}"
-        return {
-            "bool": "true or false",
-            "text": "text that is not empty",
-            "secret": "text that is not empty",
-            "map": "a table of names and texts",
-            "table": "a table",
-        }[self.name]
-
-    def plural(self) -> str:
-        return f"{' and/or '.join(json.dumps(choice) for choice in self.choices)}" if self.choices else "texts"
-
-
-def _number(value: float | None) -> str:
-    return str(int(value)) if value is not None and value == int(value) else str(value)
-
-
-def kind_of(annotation: Any) -> Kind:
-    """The kind of an annotated type of the model."""
-    bounds: dict[str, Any] = {}
-    while True:
-        origin = get_origin(annotation)
-        if origin is Annotated:
-            annotation, *metadata = get_args(annotation)
-            for item in metadata:
-                if isinstance(item, Says):
-                    bounds.setdefault("says", item.text)
-                for constraint in (item, *getattr(item, "metadata", ())):
-                    low = getattr(constraint, "ge", None)
-                    low = getattr(constraint, "gt", None) if low is None else low
-                    high = getattr(constraint, "le", None)
-                    bounds.setdefault("low", low) if low is not None else None
-                    bounds.setdefault("high", high) if high is not None else None
-        elif origin in (Union, UnionType):
-            (annotation,) = (part for part in get_args(annotation) if part is not type(None))
-        else:
-            break
-    if origin is Literal:
-        return Kind("choice", choices=get_args(annotation), **bounds)
-    if origin is tuple:
-        return Kind("list", inner=kind_of(get_args(annotation)[0]), **bounds)
-    if origin is dict:
-        return Kind("map", inner=kind_of(get_args(annotation)[1]), **bounds)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return Kind("table")
-    return Kind({bool: "bool", int: "int", float: "float", SecretStr: "secret"}.get(annotation, "text"), **bounds)
-
-
 @functools.cache
 def leaf_kind(leaf: Leaf) -> Kind:
     return kind_of(leaf.annotation)
 
 
-@functools.cache
-def _adapter(leaf: Leaf) -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(leaf.annotation)
-
-
 def shown(value: object, *, secret: bool = False, name: str = "") -> str:
     """A value as one short line without control characters; whatever may be a secret is masked."""
-    if isinstance(value, SecretStr) or (secret and value is not None):
+    if isinstance(value, Secret) or (secret and value is not None):
         return MASK
     if isinstance(value, str) and (_SECRET_NAME.search(name) or _SECRET_TEXT.search(value)):
         return MASK
@@ -190,24 +104,25 @@ def check(leaf: Leaf, value: object, *, key: str, where: str, raw: object = None
 
     `raw` is what was written, shown in place of a value that came from a variable.
     """
-    from pydantic import ValidationError
-
     kind = leaf_kind(leaf)
     try:
-        return _adapter(leaf).validate_python(value), []
-    except ValidationError as error:
-        lines = []
-        for detail in error.errors(include_url=False):
-            place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
-            part = kind
-            for step in detail["loc"]:
-                part = kind.inner if isinstance(step, int) and kind.inner is not None else Kind("text")
-            given = detail["input"] if raw is None or raw == value else raw
-            lines.append(_line(key + place, part, detail, given, where, kind.secret))
-        return None, lines
+        return kind.fit(value), []
+    except Odd:
+        from core.settings.checks import checked
+
+    fitting, details = checked(kind, value)
+    lines = []
+    for detail in details:
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
+        part = kind
+        for step in detail["loc"]:
+            part = kind.inner if isinstance(step, int) and kind.inner is not None else Kind("text")
+        given = detail["input"] if raw is None or raw == value else raw
+        lines.append(_line(key + place, part, detail, given, where, kind.secret))
+    return fitting, lines
 
 
-def _line(key: str, kind: Kind, detail: Any, given: object, where: str, secret: bool) -> str:
+def _line(key: str, kind: Kind, detail: Mapping[str, Any], given: object, where: str, secret: bool) -> str:
     if detail["type"] == "missing":
         return wrong(key, None, "is missing", where)
     if detail["type"] == "extra_forbidden":

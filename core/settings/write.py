@@ -6,13 +6,13 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
-
 from core.errors import SettingsError
 from core.settings.entries import read_entries
 from core.settings.files import KeyPath, SettingsFile, Unreadable, decode, parse_toml, read_bytes
+from core.settings.group import Item
 from core.settings.keys import Leaf, find_key, fold, nearest_key
 from core.settings.policy import Layer, Report
+from core.settings.secret import Secret
 from core.settings.trust import write_private
 from core.settings.values import check, folded, from_text, leaf_kind, wrong
 
@@ -83,10 +83,10 @@ def _checked(leaf: Leaf, entry: str, value: object, key: str, where: str) -> obj
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, SecretStr):
+    if isinstance(value, Secret):
         return value.get_secret_value()
-    if isinstance(value, BaseModel):
-        return _plain(value.model_dump(exclude_none=True))
+    if isinstance(value, Item):
+        return {name: _plain(inner) for name, inner in vars(value).items() if inner is not None}
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

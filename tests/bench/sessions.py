@@ -156,7 +156,7 @@ def write_sessions(home: Path, *, sessions: int, messages: int, line_bytes: int,
 def measure(home: Path) -> dict[str, float]:
     """Seconds of the parts, with an index in `home`."""
     from core.events import EventBus
-    from core.settings.model import Settings
+    from core.settings import settings_of
     from core.store.database import Database
     from core.store.documents import Documents
     from core.sync.growth import StoredSessions
@@ -165,9 +165,7 @@ def measure(home: Path) -> dict[str, float]:
     from core.sync.session_intake import SessionIntake
     from core.text.tokens import TokenCounter
 
-    settings = Settings.model_validate(
-        {"sources": ["sessions"], "sessions": {"agents": ["claude-code", "codex", "pi"]}}
-    )
+    settings = settings_of({"sources": ["sessions"], "sessions": {"agents": ["claude-code", "codex", "pi"]}})
     index = home / "index.sqlite"
     counter = TokenCounter()
     counter.count("The ranks are loaded.")
