@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from core.memory import Memory as Memory
     from core.opening import close_all as close_all
     from core.opening import open_memory as open_memory
+    from core.reindex import Reindexed as Reindexed
+    from core.reindex import reindex as reindex
     from core.settings.layers import load_settings as load_settings
     from core.settings.loaded import LoadedSettings as LoadedSettings
     from core.settings.loaded import field_docs as field_docs
@@ -42,8 +44,11 @@ if TYPE_CHECKING:
     from core.sync.session_list import SessionInfo as SessionInfo
     from core.text.lines import LineSource as LineSource
     from core.text.visible import visible as visible
+    from core.text.words import counted as counted
+    from core.text.words import skip_words as skip_words
     from core.tool_guide import guide as guide
     from core.types import Citation as Citation
+    from core.types import FileFailure as FileFailure
     from core.types import Finding as Finding
     from core.types import GetResult as GetResult
     from core.types import Hit as Hit
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
     from core.types import SearchMode as SearchMode
     from core.types import SearchRequest as SearchRequest
     from core.types import SearchResult as SearchResult
+    from core.types import SkippedPath as SkippedPath
     from core.types import Source as Source
     from core.types import SourceCount as SourceCount
     from core.types import Status as Status
@@ -64,6 +70,7 @@ _PLACES = {
     "Citation": "core.types",
     "EmbeddingError": "core.errors",
     "Excerpt": "core.capture",
+    "FileFailure": "core.types",
     "Finding": "core.types",
     "GetResult": "core.types",
     "Hit": "core.types",
@@ -74,6 +81,7 @@ _PLACES = {
     "Memory": "core.memory",
     "NotAllowed": "core.errors",
     "Progress": "core.types",
+    "Reindexed": "core.reindex",
     "ScoreParts": "core.types",
     "SearchCancelled": "core.errors",
     "SearchMode": "core.types",
@@ -82,6 +90,7 @@ _PLACES = {
     "SessionInfo": "core.sync.session_list",
     "SessionView": "core.sources.transcripts.view",
     "SettingsError": "core.errors",
+    "SkippedPath": "core.types",
     "Source": "core.types",
     "SourceCount": "core.types",
     "Status": "core.types",
@@ -93,15 +102,18 @@ _PLACES = {
     "WorkspaceError": "core.errors",
     "Written": "core.capture",
     "close_all": "core.opening",
+    "counted": "core.text.words",
     "distrust_workspace_file": "core.settings.trust",
     "field_docs": "core.settings.loaded",
     "get_json": "core.agent_tools",
     "guide": "core.tool_guide",
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
+    "reindex": "core.reindex",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
     "serve_mcp": "core.mcp_server",
+    "skip_words": "core.text.words",
     "start_log": "core.logbook",
     "status_json": "core.status",
     "trust_workspace_file": "core.settings.trust",

@@ -9,6 +9,7 @@ from pathlib import Path
 from core.backends.builtin import BuiltinBackend
 from core.backends.changes import changed_files
 from core.errors import MemdeckError, StoreError, StoreMissing
+from core.health import KEPT, REBUILT, TRIED_AGAIN, UTF8, VEC0, WRITE_PERMISSION
 from core.settings import LoadedSettings
 from core.status import in_force, probe
 from core.store.check import check, repair
@@ -16,6 +17,7 @@ from core.store.database import Database
 from core.store.file_errors import FileErrors
 from core.store.writer_lock import WriterLock
 from core.sync.intake import Intake
+from core.text.words import counted, skip_words
 from core.types import Finding
 
 
@@ -51,8 +53,8 @@ def examine(
 
 
 def _settings(loaded: LoadedSettings) -> Iterator[Finding]:
-    files = ", ".join(str(file) for file in loaded.files) or "none, defaults only"
-    yield Finding("settings", True, f"read from {files}")
+    files = ", ".join(str(file) for file in loaded.files)
+    yield Finding("settings", True, f"read from {files}" if files else "defaults only: there is no settings file")
     for warning in loaded.warnings:
         yield Finding("settings", False, warning, "see `memdeck config`")
 
@@ -64,9 +66,9 @@ def _workspace(workspace: Path, intakes: Sequence[Intake]) -> Iterator[Finding]:
             f"files: {intake.source}", bool(scan.files), f"{len(scan.files)} in {workspace}", _if_empty(scan.files)
         )
         for problem in scan.problems:
-            yield Finding(f"files: {intake.source}", False, problem, "what was indexed of it is kept until it is back")
+            yield Finding(f"files: {intake.source}", False, problem, KEPT)
         for skip in scan.skipped:
-            yield Finding("skipped", True, f"{skip.path}: {skip.detail}")
+            yield Finding("skipped", True, f"{skip.path}: {skip_words(skip)}")
         if scan.ignored:
             names = ", ".join(f"{name} ({count})" for name, count in sorted(scan.ignored.items()))
             yield Finding("ignored folders", True, names)
@@ -85,20 +87,18 @@ def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
                 "vec0",
                 vector_error is None,
                 vector_error or "loaded",
-                "" if vector_error is None else "an exact scan answers; reinstall sqlite-vec to speed it up",
+                "" if vector_error is None else VEC0,
             )
             for failure in FileErrors(reader.database).errors():
-                yield Finding(
-                    "failed file", False, f"{failure.path}: {failure.error}", "it is tried again at each sync"
-                )
+                yield Finding("failed file", False, f"{failure.path}: {failure.error}", TRIED_AGAIN)
             for skip in FileErrors(reader.database).skips():
-                yield Finding("not text", False, f"{skip.path}: {skip.detail}", "save it as UTF-8")
+                yield Finding("not text", False, f"{skip.path}: {skip_words(skip)}", UTF8)
             checked = check(reader.database)
     except StoreMissing as error:
         yield Finding("index", False, str(error), "run `memdeck index`")
         return
     except StoreError as error:
-        yield Finding("index", False, str(error), error.remedy or "run `memdeck index`: it is rebuilt from the files")
+        yield Finding("index", False, str(error), error.remedy or REBUILT)
         return
     if mend and any(not finding.ok for finding in checked):
         lock = WriterLock(backend.store)
@@ -118,7 +118,7 @@ def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
             "index",
             False,
             f"{backend.store} cannot be written by this user",
-            "searches go on; give it back write permission",
+            WRITE_PERMISSION,
         )
 
 
@@ -150,6 +150,8 @@ def _freshness(backend: BuiltinBackend, intakes: Sequence[Intake]) -> Iterator[F
     yield Finding(
         "freshness",
         changed == 0,
-        "the index is in step with the files" if changed == 0 else f"{changed} file(s) differ from the index",
+        "the index is in step with the files"
+        if changed == 0
+        else f"{counted(changed, 'file differs', 'files differ')} from the index",
         "" if changed == 0 else "run `memdeck index`",
     )

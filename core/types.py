@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from core.identity import EmbeddingIdentity as EmbeddingIdentity
+from core.identity import IndexIdentity as IndexIdentity
+
 Source = Literal["memory", "sessions"]
 SearchMode = Literal["hybrid", "keyword", "semantic"]
 CitationMode = Literal["on", "off", "auto"]
@@ -55,7 +58,7 @@ class Scan:
 
     `uncertain` holds document-path prefixes whose contents could not be read (an absent root, a folder without
     permission): rows below them are kept. The prefix "" stands for every workspace-relative path.
-    `ignored` counts the entries not entered, by folder name.
+    `ignored` counts the folders not entered, by name; `ignored_folders` are the paths of the first of them.
     """
 
     files: tuple[ScannedFile, ...]
@@ -63,6 +66,7 @@ class Scan:
     uncertain: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
+    ignored_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,42 +297,6 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingIdentity:
-    """What vectors were made with; vectors of different identities are never mixed.
-
-    `endpoint` is the normalised base URL without credentials, "" for local. `dims` None until the first vector.
-    `recipe` names everything else that changes a vector (prefixes, token limit, window, pooling).
-    """
-
-    provider: str
-    model: str
-    endpoint: str = ""
-    dims: int | None = None
-    recipe: str = ""
-
-    @property
-    def key(self) -> str:
-        """Identity without dims, which come from the first vector."""
-        return "\x1f".join((self.provider, self.model, self.endpoint, self.recipe))
-
-    def __str__(self) -> str:
-        size = f", {self.dims} dims" if self.dims else ""
-        where = f" at {self.endpoint}" if self.endpoint else ""
-        return f"{self.provider}/{self.model}{where}{size}"
-
-
-@dataclass(frozen=True, slots=True)
-class IndexIdentity:
-    """What an index was built with (SPEC §1): compared at every opening; the first difference is the reason shown."""
-
-    embedding: EmbeddingIdentity | None
-    sources: tuple[str, ...]
-    scope: str
-    chunking: str
-    tokenizer: str
-
-
-@dataclass(frozen=True, slots=True)
 class SourceCount:
     source: Source
     files: int
@@ -338,7 +306,10 @@ class SourceCount:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A row of the files screen: what the index knows of one document."""
+    """A row of the files screen: what the index knows of one document.
+
+    `waiting` chunks have no vector yet, `refused` ones get none.
+    """
 
     source: Source
     path: str
@@ -351,6 +322,9 @@ class IndexedDocument:
     title: str | None = None
     dialect: str | None = None
     source_gone: bool = False
+    date_ms: int | None = None
+    waiting: int = 0
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +358,7 @@ class Status:
     health: HealthState = "healthy"
     reasons: tuple[str, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,7 +294,7 @@ def test_status_names_a_file_that_could_be_read_only_in_part(deck: Deck, workspa
     deck("index", "--no-vectors")
     out = deck("status").out
     assert "read in part:\n  memory/latin.md: " in out
-    assert "1 file(s) could be read only in part" in out
+    assert "1 file could be read only in part" in out
 
 
 @pytest.mark.parametrize("options", [["--from", "0"], ["--from", "-1"], ["--lines", "0"]])

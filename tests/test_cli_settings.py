@@ -59,6 +59,12 @@ def test_config_changed_leaves_out_defaults(deck: Deck, home: Path) -> None:
     assert len(out.splitlines()) == 1
 
 
+def test_config_says_so_where_nothing_is_changed(deck: Deck) -> None:
+    code, out, err = deck("config", "--changed")
+    assert (code, out, err) == (0, "", "nothing is changed: every setting has its default\n")
+    assert json.loads(deck("config", "--changed", "--json")[1])["settings"] == {}
+
+
 def test_config_json_has_values_and_origins(deck: Deck) -> None:
     _, out, _ = deck("config", "--json")
     settings = json.loads(out)["settings"]

@@ -170,7 +170,7 @@ def test_a_path_that_leads_out_of_the_collection_is_not_read(playing: Make, tmp_
     result = backend.search(SearchRequest("lemons"))
 
     assert [hit.path for hit in result.hits] == ["memory/a.md"]
-    assert result.warning == "2 hit(s) of qmd left out: the files may not be read"
+    assert result.warning == "2 hits of qmd left out: the files may not be read"
 
 
 def test_a_file_that_is_named_twice_is_one_hit(playing: Make) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from core import events
+from core import counted, events
 
 SYNC_VERBS = (
     "indexed",
@@ -42,7 +42,7 @@ def log_line(event: events.Event) -> LogLine | None:
     at = event.at_ms
     match event:
         case events.FileIndexed():
-            changed = _counted(event.chunks, "chunk") + (f", {event.chunks_same} same" if event.chunks_same else "")
+            changed = counted(event.chunks, "chunk") + (f", {event.chunks_same} same" if event.chunks_same else "")
             return LogLine(at, "indexed", event.path, f"{changed}  {event.milliseconds:.0f} ms")
         case events.FileRemoved():
             return LogLine(at, "removed", event.path)
@@ -51,11 +51,11 @@ def log_line(event: events.Event) -> LogLine | None:
         case events.FileRenamed():
             return LogLine(at, "renamed", f"{event.old_path} → {event.path}")
         case events.FileSkipped():
-            return LogLine(at, "skipped", event.path, f"{event.kind}: {event.detail}" if event.detail else event.kind)
+            return LogLine(at, "skipped", event.path, event.detail or event.kind)
         case events.FileFailed():
             return LogLine(at, "FAILED", event.path, event.error)
         case events.EventsBatched():
-            return LogLine(at, "batched", f"{event.events} events → {event.paths} paths")
+            return LogLine(at, "batched", f"{counted(event.events, 'event')} → {counted(event.paths, 'path')}")
         case events.SyncFinished(report=report):
             seconds = sum(report.seconds.values())
             amounts = (("indexed", report.indexed), ("removed", report.removed), ("FAILED", report.failed))
@@ -65,7 +65,7 @@ def log_line(event: events.Event) -> LogLine | None:
             return LogLine(at, "vectors", f"{event.vectors} made", f"{event.seconds:.1f} s")
         case events.EmbeddingFailed():
             again = "" if event.retry_in_seconds is None else f"; again in {event.retry_in_seconds:.0f} s"
-            return LogLine(at, "FAILED", "vectors", f"{_counted(event.chunks, 'chunk')}: {event.error}{again}")
+            return LogLine(at, "FAILED", "vectors", f"{counted(event.chunks, 'chunk')}: {event.error}{again}")
         case events.IdentityChanged():
             return LogLine(at, "index", event.reason, "redone" if event.redone else "not redone here")
         case events.WatchStarted():
@@ -79,7 +79,3 @@ def log_line(event: events.Event) -> LogLine | None:
         case events.WorkerFailed():
             return LogLine(at, "FAILED", "indexing worker", event.error)
     return None
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

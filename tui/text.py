@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from core import counted as counted
 from core import visible
 
 _BLANKS = re.compile(r"[ \t\n]+")
@@ -47,11 +48,6 @@ def elided_path(path: str, cells: int) -> str:
 def elided_citation(path: str, lines: str, cells: int) -> str:
     """`path` + `lines` in at most `cells` cells; the line range is never cut."""
     return elided_path(path, max(cells - cell_len(lines), 1)) + lines
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 hit`, `1,204 hits`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def cells_of(text: str) -> int:

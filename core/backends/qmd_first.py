@@ -16,6 +16,7 @@ from core.embedding.select import Selection
 from core.errors import StoreMissing
 from core.settings.model import Settings
 from core.store.forgetting import forgotten
+from core.text.words import counted
 from core.types import Finding, SearchRequest, SearchResult, Source, SyncReason, SyncReport
 
 if TYPE_CHECKING:
@@ -129,7 +130,9 @@ class QmdFirst(BuiltinBackend):
         yield Finding(
             "qmd index",
             bool(documents),
-            f"{documents} document(s) in {self.qmd.root}" if documents else "qmd has not indexed this memory yet",
+            f"{counted(documents, 'document')} in {self.qmd.root}"
+            if isinstance(documents, int) and documents
+            else "qmd has not indexed this memory yet",
             "" if documents else "run `memdeck index`",
         )
         for path in self.qmd.folders_away():

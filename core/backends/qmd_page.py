@@ -10,6 +10,7 @@ from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head
 from core.backends.qmd_output import RawHit
 from core.backends.qmd_sessions import HEAD_LINES
 from core.errors import NotAllowed, SearchCancelled, Undecodable
+from core.text.words import counted
 from core.types import Hit, Source
 
 Opener = Callable[[Collection, str], FoundDocument]
@@ -28,9 +29,9 @@ class Page:
     def warning(self) -> str | None:
         words = []
         if self.stale:
-            words.append(f"{self.stale} hit(s) of qmd left out: the files have changed since its last update")
+            words.append(f"{counted(self.stale, 'hit')} of qmd left out: the files have changed since its last update")
         if self.refused:
-            words.append(f"{self.refused} hit(s) of qmd left out: the files may not be read")
+            words.append(f"{counted(self.refused, 'hit')} of qmd left out: the files may not be read")
         return "; ".join(words) or None
 
 

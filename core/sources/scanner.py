@@ -29,6 +29,8 @@ from core.types import Scan, ScannedFile, SkippedPath, StatKey
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR)
+NAMED_FOLDERS = 500
+"""Ignored folders whose paths are kept; more are only counted."""
 
 
 def stat_key(found: os.stat_result) -> StatKey:
@@ -60,6 +62,7 @@ class Scanner:
         self._uncertain: set[str] = set()
         self._problems: list[str] = []
         self._ignored: Counter[str] = Counter()
+        self._ignored_folders: list[str] = []
         for extra in extra_paths:
             root = extra_root(extra, workspace=workspace, home=home)
             if root is None:
@@ -122,6 +125,7 @@ class Scanner:
             uncertain=tuple(sorted(self._uncertain)),
             problems=tuple(self._problems),
             ignored=dict(sorted(self._ignored.items())),
+            ignored_folders=tuple(sorted(self._ignored_folders)),
         )
 
     def _rank(self, absolute: str) -> tuple[bool, bool, str]:
@@ -243,6 +247,8 @@ class Scanner:
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder and is_ignored(name):
             self._ignored[name.casefold()] += 1
+            if len(self._ignored_folders) < NAMED_FOLDERS:
+                self._ignored_folders.append(shown(self._document_path(f"{folder.rstrip('/')}/{name}")))
             return
         is_link = entry.is_symlink()
         if not (is_folder or is_link or self._counts(name, media)):
@@ -283,7 +289,7 @@ class Scanner:
     def _add(self, absolute: str, found: os.stat_result) -> None:
         limit = self._multimodal.max_file_bytes if self._multimodal is not None else 0
         if limit and found.st_size > limit and media_kind(absolute) is not None:
-            self._skip(absolute, "too-large", f"{found.st_size} bytes, more than {limit}")
+            self._skip(absolute, "too-large", f"too large: {found.st_size:,} bytes, more than {limit:,}")
         else:
             self._found[absolute] = found
 

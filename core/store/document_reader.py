@@ -131,8 +131,11 @@ class DocumentReader:
     def list(self) -> list[IndexedDocument]:
         """Every document, by source and path."""
         rows = self._database.rows(
-            "SELECT source, path, size, mtime_ns, chunks, lines, indexed_ms, warning, title, dialect, device = ? "
-            "FROM files ORDER BY source, path",
+            "SELECT source, path, size, mtime_ns, chunks, lines, indexed_ms, warning, title, dialect, device = ?, "
+            "date_ms, coalesce(waiting, 0), coalesce(refused, 0) FROM files LEFT JOIN ("
+            "SELECT file_id, count(*) - count(error) AS waiting, count(error) AS refused "
+            "FROM embedding_queue JOIN chunks ON chunks.id = embedding_queue.chunk_id GROUP BY file_id"
+            ") AS queued ON queued.file_id = files.id ORDER BY source, path",
             (NO_DEVICE,),
         )
-        return [IndexedDocument(*row[:-1], bool(row[-1])) for row in rows]  # type: ignore[arg-type, call-arg]
+        return [IndexedDocument(*row[:10], bool(row[10]), *row[11:]) for row in rows]  # type: ignore[arg-type, call-arg]

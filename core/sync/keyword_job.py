@@ -16,7 +16,7 @@ from core.store.forgetting import forgotten
 from core.sync.intake import Intake, Prepared
 from core.sync.job_tools import JobCounts, JobTools
 from core.sync.leaving import settle_gone
-from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, without_forgotten
+from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, with_failed, without_forgotten
 from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
@@ -83,6 +83,7 @@ class KeywordJob:
         plan = plan_sync(
             scan, rows, builds={intake.source: intake.build}, force=self.force, kept_places=intake.kept_places()
         )
+        plan = with_failed(plan, scan, {error.path for error in self._tools.documents.errors()})
         self.scans[intake.source] = scan
         self.warnings.extend(scan.problems)
         if (words := paused_words(plan, scan)) is not None:
@@ -184,6 +185,7 @@ class KeywordJob:
             return [self._record(file, outcome.error)]
         if outcome.same is not None:
             documents.touch(file.source, file.path, outcome.same.stat, scanned_ns)
+            documents.clear_error(file.source, file.path)
             self.counts.unchanged += 1
             return []
         if outcome.prepared is None:  # gone between scan and read; the next scan sees it as gone
@@ -231,7 +233,7 @@ class KeywordJob:
             self._tools.documents.remove(file.source, file.path)
             self._tools.documents.record_skip(file.source, file.path, "undecodable", str(error), now_ms=now_ms)
             return FileSkipped(at_ms=now_ms, path=file.path, kind="undecodable", detail=str(error))
-        words = str(error) if isinstance(error, MemdeckError) else f"{type(error).__name__}: {error}"
+        words = _words(error)
         self.counts.failed += 1
         attempts = self._tools.documents.record_error(file.source, file.path, words, now_ms=now_ms)
         return FileFailed(at_ms=now_ms, source=file.source, path=file.path, error=words, attempts=attempts)
@@ -244,6 +246,14 @@ class KeywordJob:
         progress = Progress(completed, total, label)
         self._on_progress(progress)
         self._tools.bus.publish(SyncProgressed(at_ms=self._tools.now_ms(), progress=progress))
+
+
+def _words(error: Exception) -> str:
+    """An error for people: the path stands beside it already."""
+    if isinstance(error, MemdeckError):
+        return str(error)
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"cannot be read: {reason}" if reason else f"{type(error).__name__}: {error}"
 
 
 def _rows_below(rows: Mapping[Key, FileRow], paths: Sequence[str]) -> dict[Key, FileRow]:

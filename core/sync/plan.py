@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from core.sources.rules import is_within
 from core.store.document_reader import FileRow
+from core.text.words import counted
 from core.types import Scan, ScannedFile, SkippedPath, Source
 
 SETTLED_NS = 2_000_000_000
@@ -60,6 +61,15 @@ def without_forgotten(scan: Scan, forgotten: Set[Key]) -> Scan:
     )
 
 
+def with_failed(plan: Plan, scan: Scan, failed: Set[str]) -> Plan:
+    """The plan with the files that failed the last time: they are read whether or not they have changed since."""
+    if not failed:
+        return plan
+    known = {file.path for file in plan.read}
+    again = tuple(file for file in scan.files if file.path in failed and file.path not in known)
+    return replace(plan, read=(*plan.read, *again), unchanged=plan.unchanged - len(again))
+
+
 def paused_words(plan: Plan, scan: Scan) -> str | None:
     """What to tell of rows whose folder is absent or cannot be read; None when there are none."""
     if not plan.paused:
@@ -68,7 +78,8 @@ def paused_words(plan: Plan, scan: Scan) -> str | None:
     places = list(dict.fromkeys(prefixes.covering(path) or "the workspace" for _, path in plan.paused))
     more = f" and {len(places) - NAMED_AT_MOST} more" if len(places) > NAMED_AT_MOST else ""
     names = ", ".join(places[:NAMED_AT_MOST])
-    return f"{len(plan.paused)} document(s) kept as they were: {names}{more} cannot be looked at"
+    kept = counted(len(plan.paused), "document is kept as it was", "documents are kept as they were")
+    return f"{kept}: {names}{more} cannot be looked at"
 
 
 def is_settled(row: FileRow) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import Undecodable
+from core.text.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,10 +57,10 @@ def decode(data: bytes) -> DecodedText:
         places = text.count(REPLACEMENT) - body.count(REPLACEMENT.encode(codec))
         line = 1 + body[: error.start].decode(codec, "replace").count("\n")
         name = "UTF-16" if codec.startswith("utf-16") else "UTF-8"
-        warnings.append(f"{_counted(max(places, 1), 'place')} not valid {name}, the first on line {line}")
+        warnings.append(f"{counted(max(places, 1), 'place')} not valid {name}, the first on line {line}")
     if "\0" in text:
         line = 1 + text.count("\n", 0, text.index("\0"))
-        warnings.append(f"{_counted(text.count(chr(0)), 'NUL character')}, the first on line {line}")
+        warnings.append(f"{counted(text.count(chr(0)), 'NUL character')}, the first on line {line}")
     warning = "; ".join(warnings) + ": shown as U+FFFD" if warnings else None
     return DecodedText(_clean(text), encoding, warning)
 
@@ -258,10 +259,6 @@ def _codec(encoding: str) -> str:
 
 def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", REPLACEMENT)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _line_starts(read: Callable[[int, int], bytes], skip: int, size: int, codec: str) -> npt.NDArray[np.int64]:

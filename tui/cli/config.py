@@ -56,6 +56,8 @@ def command(*, scope: Scope, key: str, changed: bool, markdown: bool, as_json: b
         shown = [(name, text, "" if origin.layer == "default" else str(origin)) for name, text, origin in rows]
         for text in output.table([(name, _cut(value), origin) for name, value, origin in shown]):
             output.line(text)
+        if not rows:
+            output.note("nothing is changed: every setting has its default")
     for warning in loaded.warnings:
         output.note(f"warning: {warning}")
     if loaded.problems:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import IO, Final
 
+from core import counted
+
 OK: Final = 0
 NOTHING: Final = 1
 FAILURE: Final = 2
@@ -137,9 +139,7 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text and has_colour(sys.stdout) else text
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
-    """`1 file`, `2,196 files`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+count = counted
 
 
 def size(number: int) -> str:

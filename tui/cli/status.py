@@ -35,6 +35,8 @@ def command(*, scope: Scope, deep: bool, as_json: bool) -> int:
 
 
 def _print_status(status: Status, agent: str) -> None:
+    from core import skip_words
+
     health = output.styled(status.health, _HEALTH_STYLES[status.health])
     rows = [
         ("health", "; ".join((health, *map(output.visible, status.reasons)))),
@@ -67,9 +69,7 @@ def _print_status(status: Status, agent: str) -> None:
     warnings = status.custom.get("warnings")
     if isinstance(warnings, list | tuple):
         _name("read in part", [(str(one["path"]), str(one["warning"])) for one in map(_mapping, warnings)])
-    _name(
-        "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
-    )
+    _name("skipped", [(file.path, skip_words(file)) for file in status.skipped])
 
 
 def _backend(status: Status) -> str:

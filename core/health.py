@@ -1,0 +1,93 @@
+"""How well a memory is, why, and what to do about it: the words that status, doctor and the app share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from core.backends.builtin import BuiltinBackend
+from core.index_facts import Facts, trouble_of
+from core.text.words import counted
+from core.types import Finding, HealthState, Status
+
+KEPT = "what was indexed of it is kept until it is back"
+WRITE_PERMISSION = "searches go on; give it back write permission"
+VEC0 = "an exact scan answers; reinstall sqlite-vec to speed it up"
+UTF8 = "save it as UTF-8"
+REBUILT = "run `memdeck index`: it is rebuilt from the files"
+TRIED_AGAIN = "it is tried again at each sync"
+
+
+def judge(status: Status, facts: Facts, backend: BuiltinBackend, troubles: Iterable[str]) -> Status:
+    """The status with its health: `down` when no store can be read, `degraded` while something is missing or failing.
+
+    `findings` has each reason with its remedy, `reasons` the same in words alone.
+    """
+    health: HealthState
+    findings: tuple[Finding, ...]
+    if facts.store_error is not None:
+        health = "down"
+        findings = (Finding("index", False, facts.store_error, facts.store_remedy or REBUILT),)
+    else:
+        findings = tuple(_findings(status, facts, backend, troubles))
+        health = "degraded" if findings else "healthy"
+    reasons = tuple(finding.detail for finding in findings)
+    return replace(status, health=health, reasons=reasons, findings=findings)
+
+
+def _findings(status: Status, facts: Facts, backend: BuiltinBackend, troubles: Iterable[str]) -> Iterator[Finding]:
+    yield from _of_provider(status, facts, backend)
+    yield from _of_index(status, facts, backend)
+    yield from _of_files(status, facts)
+    for trouble in troubles:
+        yield Finding("qmd", False, trouble, "the built-in index answers; `memdeck doctor` tells more")
+
+
+def _of_provider(status: Status, facts: Facts, backend: BuiltinBackend) -> Iterator[Finding]:
+    selection, fallback, trouble = backend.selection, facts.failover.fallback, trouble_of(facts, backend)
+    if facts.failover.embedder is None:
+        reason = f"keyword search only: {selection.reason or 'the provider is none'}"
+        yield Finding("provider", False, reason, selection.remedy or "")
+    elif fallback is not None:
+        replaced = f"{status.provider} is used in place of {fallback['from']}: {fallback['reason']}"
+        yield Finding("provider", False, replaced, selection.remedy or "it is asked again by itself")
+    if trouble is not None:
+        words = "; ".join(part for part in (f"the provider fails: {trouble.error}", trouble.remedy) if part)
+        yield Finding("provider", False, words, "" if trouble.remedy else "words are searched; it is tried again")
+    if selection.standby_reason is not None:
+        yield Finding("fallback", False, selection.standby_reason, "choose another fallback")
+
+
+def _of_index(status: Status, facts: Facts, backend: BuiltinBackend) -> Iterator[Finding]:
+    state = backend.worker.state
+    if facts.vector_error is not None and status.vector["enabled"]:
+        yield Finding("vec0", False, f"vec0 is missing, an exact scan answers: {facts.vector_error}", VEC0)
+    if state.read_only or (backend.store.exists() and not os.access(backend.store, os.W_OK)):
+        yield Finding("index", False, "the index cannot be written", WRITE_PERMISSION)
+    if state.last_error is not None and state.alive and state.last_report is None:
+        yield Finding("index", False, state.last_error, "`memdeck doctor` looks at each part")
+    if facts.identity["status"] == "differs":
+        yield Finding("identity", False, str(facts.identity["reason"]), "a sync redoes the documents, one by one")
+    if facts.refused:
+        refused = f"{counted(len(facts.refused), 'chunk')} got no vector"
+        yield Finding("vectors", False, refused, "found by words; `memdeck index --force` asks for them again")
+
+
+def _of_files(status: Status, facts: Facts) -> Iterator[Finding]:
+    if status.failed:
+        yield Finding("files", False, f"{counted(len(status.failed), 'file')} could not be indexed", TRIED_AGAIN)
+    if facts.skips:
+        number = len(facts.skips)
+        yield Finding("files", False, f"{counted(number, 'file is', 'files are')} no text", UTF8)
+    if facts.warnings:
+        partly = f"{counted(len(facts.warnings), 'file')} could be read only in part"
+        yield Finding("files", False, partly, "what is no text shows as U+FFFD; save it as UTF-8")
+    problems = status.custom["scanProblems"]
+    for problem in problems if isinstance(problems, list) else ():
+        yield Finding("files", False, str(problem), KEPT)
+    for words in facts.paused:
+        yield Finding("files", False, words, "they stay searchable")
+    if status.watcher["mode"] == "polling":
+        slower = "changes are found, only later; files on this machine's own disk need no polling"
+        yield Finding("watcher", False, f"files are polled: {status.watcher['reason']}", slower)
