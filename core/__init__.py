@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from core.opening import open_memory as open_memory
     from core.reindex import Reindexed as Reindexed
     from core.reindex import reindex as reindex
+    from core.search.query import parse_query as parse_query
     from core.settings.layers import load_settings as load_settings
     from core.settings.loaded import LoadedSettings as LoadedSettings
     from core.settings.loaded import field_docs as field_docs
@@ -110,6 +111,7 @@ _PLACES = {
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
     "reindex": "core.reindex",
+    "parse_query": "core.search.query",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
     "serve_mcp": "core.mcp_server",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from textual.content import Content
@@ -31,7 +32,7 @@ def home(state: DeckState, workspace: Path) -> Content:
         "Type a question or words. These narrow it down:",
         [('  "exact phrase"', "$primary"), "        words in this order"],
         [("  path:memory/2026", "$primary"), "      only documents whose path holds this"],
-        [("  after:2026-01-01", "$primary"), "      only dated text, from that day on (before: too)"],
+        [("  after:2026-01-01", "$primary"), "      only text of that day and later (before: too)"],
     )
 
 
@@ -55,16 +56,21 @@ def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
     )
 
 
-def no_hits(result: SearchResult, mode: SearchMode, source: str, keys: tuple[str, str]) -> Content:
-    """A search without an answer: what was searched, and the keys that widen it."""
-    mode_key, source_key = keys
+def no_hits(result: SearchResult, mode: SearchMode, source: str, dates: str, keys: Sequence[str]) -> Content:
+    """A search without an answer: what was searched, and the keys that widen it (of mode, source and dates)."""
+    mode_key, source_key, dates_key = keys
     searched = "all sources" if source == "all" else source
-    widen = f"{mode_key} searches in another mode" + (f"; {source_key} searches all sources" if source != "all" else "")
+    widen = [f"{mode_key} searches in another mode"]
+    if source != "all":
+        widen.append(f"{source_key} searches all sources")
+    if dates != "any time":
+        searched += f", dates: {shown(dates)}"
+        widen.append(f"{dates_key} searches other dates")
     rows: list[Part | list[Part]] = [
         [("No hits for ", ""), (shown(result.query), "bold")],
         (f"{mode} search in {searched}", "$text-muted"),
         "",
-        widen,
+        *widen,
     ]
     if result.catching_up:
         rows.append(("The index is catching up: hits come as the files are read.", "$accent"))

@@ -106,6 +106,11 @@ class BrowseScreen(ReadingScreen, Generic[T]):
     def has_rows(self) -> bool:
         return self.rows.current is not None and bool(self.query_one("#panes").display)
 
+    def close_prompt(self) -> None:
+        super().close_prompt()
+        if self.focused is None and self.has_rows:
+            self.rows.focus()
+
     # The preview follows the list
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:

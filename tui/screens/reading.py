@@ -49,8 +49,7 @@ class ReadingScreen(DeckScreen):
     def leave_reading(self) -> bool:
         """Go back one level inside the preview: close the prompt, end the selection, take the marks of a find away."""
         if self.prompt.is_open:
-            self.prompt.close()
-            self.preview.focus()
+            self.close_prompt()
         elif self.preview.has_focus and self.preview.selection is not None:
             self.preview.select(0, 0)
             self.entitle()
@@ -117,12 +116,20 @@ class ReadingScreen(DeckScreen):
 
     def on_prompt_answered(self, event: Prompt.Answered) -> None:
         event.stop()
+        self.close_prompt()
+        self.answered(event.purpose, event.text)
+
+    def close_prompt(self) -> None:
+        """Take the prompt away; what had the focus before has it again."""
         self.prompt.close()
+
+    def answered(self, purpose: str, text: str) -> None:
+        """Do what the prompt was asked for."""
         self.show_reader()
-        if event.purpose == "goto":
-            self._go_to(event.text)
-        elif event.text:
-            self.find(event.text, 0)
+        if purpose == "goto":
+            self._go_to(text)
+        elif text:
+            self.find(text, 0)
 
     def _go_to(self, text: str) -> None:
         page, asked = self.preview.page, line_range(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual import work
 from textual.content import Content
@@ -17,6 +18,7 @@ from core import Hit, MemdeckError, SearchCancelled, SearchMode, SearchRequest, 
 from tui import guidance
 from tui.bindings import BY_ID
 from tui.commands import Command
+from tui.dates import ANY_TIME, DateFilter, next_span, typed_dates
 from tui.history import QueryHistory
 from tui.pages import Target
 from tui.screens.base import bindings_of
@@ -24,7 +26,7 @@ from tui.screens.browse import BrowseScreen
 from tui.screens.explain import Explanation
 from tui.screens.palette import Palette
 from tui.state import DeckState
-from tui.text import counted
+from tui.text import cells_of, counted
 from tui.widgets.hit_list import HitList
 
 HITS = 50
@@ -56,6 +58,7 @@ class SearchScreen(BrowseScreen[Hit]):
 
     mode: var[SearchMode] = var[SearchMode]("hybrid", init=False)
     source: var[str] = var("all", init=False)
+    dates: var[DateFilter] = var(ANY_TIME, init=False)
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,6 +68,7 @@ class SearchScreen(BrowseScreen[Hit]):
         self._moved = False
         self._fresh: Timer | None = None
         self._embed_now = False
+        self._typed = ""
 
     def make_list(self) -> HitList:
         return HitList(id="hits")
@@ -124,13 +128,13 @@ class SearchScreen(BrowseScreen[Hit]):
     async def _find(self, query: str, mode: SearchMode, *, last: bool) -> None:
         number, cancel = self._number, threading.Event()
         sources: tuple[Source, ...] | None = None if self.source == "all" else (self.source,)  # type: ignore[assignment]
-        request = SearchRequest(query, mode=mode, max_results=HITS, sources=sources)
+        request = SearchRequest(self.dates.applied_to(query), mode=mode, max_results=HITS, sources=sources)
 
-        def partial(result: SearchResult) -> None:
-            self.post_message(ResultsCame(number, result))
+        def came(result: SearchResult) -> None:
+            self.post_message(ResultsCame(number, replace(result, query=query)))
 
         try:
-            result = await asyncio.to_thread(self.deck.memory.search, request, on_partial=partial, cancel=cancel)
+            result = await asyncio.to_thread(self.deck.memory.search, request, on_partial=came, cancel=cancel)
         except asyncio.CancelledError:
             cancel.set()
             raise
@@ -139,7 +143,7 @@ class SearchScreen(BrowseScreen[Hit]):
         except MemdeckError as error:
             self.failed_to("The search failed", error)
             return
-        self.post_message(ResultsCame(number, result))
+        came(result)
 
     # Answering
 
@@ -165,27 +169,31 @@ class SearchScreen(BrowseScreen[Hit]):
         self.notice(self.deck.state.banner or result.warning or "")
 
     def _nothing(self, result: SearchResult) -> Content:
-        keymap = self.deck.keymap
-        keys = (keymap.shown(BY_ID["search.mode"], typing=True), keymap.shown(BY_ID["search.source"], typing=True))
-        return guidance.no_hits(result, self.mode, self.source, keys)
+        keys = [self.deck.keymap.shown(BY_ID[f"search.{part}"], typing=True) for part in ("mode", "source", "dates")]
+        return guidance.no_hits(result, self.mode, self.source, self.dates.label, keys)
 
     def _show_home(self) -> None:
         self.show_empty(guidance.home(self.deck.state, self.deck.memory.workspace))
         self._tell()
 
     def _tell(self) -> None:
-        """Mode, source, number of hits and what it took, at the right of the query."""
-        result = self.result
+        """What narrows the search, the number of hits and what it took, at the right of the query."""
+        result, wide = self.result, self.has_class("-wide")
         done = self.mode if result is None or result.partial else result.mode
         parts: list[str] = [self.mode if done == self.mode else f"{self.mode}→{done}", self.source]
+        if self.dates is not ANY_TIME:
+            parts.append(self.dates.label)
         if result is not None:
             count = len(result.hits)
-            parts.append(f"{HITS}+ hits" if count >= HITS else counted(count, "hit"))
-            wide = self.has_class("-wide")
+            hits = f"{HITS}+ hits" if count >= HITS else counted(count, "hit")
+            parts.append(f"{hits} in {counted(len({hit.path for hit in result.hits}), 'file')}" if wide else hits)
             if result.catching_up:
                 parts.append("catching up")
-            if wide or not result.catching_up:
-                parts.append("ranking" if result.partial else _took(result, in_parts=wide))
+            if wide and result.pending and self.mode != "keyword":
+                parts.append(f"{result.pending:,} by words only")
+            parts.append("ranking" if result.partial else _took(result, in_parts=wide))
+        while len(parts) > 3 and cells_of(" · ".join(parts)) >= self.info.size.width > 0:
+            parts.pop()
         self.info.set("", Content.styled(" · ".join(parts), "$text-muted"))
 
     # Keys
@@ -200,10 +208,33 @@ class SearchScreen(BrowseScreen[Hit]):
             return
         self.source = choices[(choices.index(self.source) + 1) % len(choices)]
 
+    def action_dates_next(self) -> None:
+        dates = next_span(self.dates)
+        if dates is None:
+            self.prompt.ask("dates", "dates (2026-01, 2w, after:… before:…):", self._typed)
+        self.dates = dates or ANY_TIME
+
+    def answered(self, purpose: str, text: str) -> None:
+        if purpose != "dates":
+            super().answered(purpose, text)
+            return
+        dates = typed_dates(text)
+        if dates is None:
+            self.deck.say(f"{text} is no date: 2026-01-31, 2026-01, 2w, after:2026-01 before:yesterday", "warning")
+        else:
+            self._typed, self.dates = text, dates
+
+    def action_group(self) -> None:
+        self.hits.group()
+        self.deck.say("hits by document; h and l fold" if self.hits.grouped else "hits by score")
+
     def watch_mode(self) -> None:
         self._asked_otherwise()
 
     def watch_source(self) -> None:
+        self._asked_otherwise()
+
+    def watch_dates(self) -> None:
         self._asked_otherwise()
 
     def _asked_otherwise(self) -> None:
@@ -236,7 +267,10 @@ class SearchScreen(BrowseScreen[Hit]):
             self.action_history()
             return
         self._moved = True
-        super().action_move(where)
+        if where in ("left", "right") and self.hits.has_focus:
+            self.hits.fold(where == "left")
+        else:
+            super().action_move(where)
 
     def action_explain(self) -> None:
         hit = self.hits.current

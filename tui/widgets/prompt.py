@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui.widgets.query_input import QueryInput
 
 
 class Prompt(Horizontal):
-    """Hidden until it asks. What is typed into it stays its own until it is answered with enter."""
+    """Hidden until it asks. What is typed into it stays its own until it is answered with enter.
+
+    Closed, it gives the focus back to what had it.
+    """
 
     @dataclass
     class Answered(Message):
@@ -25,6 +29,7 @@ class Prompt(Horizontal):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._purpose = ""
+        self._before: Widget | None = None
 
     def compose(self) -> ComposeResult:
         yield Static("", id="prompt-label", markup=False)
@@ -36,6 +41,8 @@ class Prompt(Horizontal):
 
     def ask(self, purpose: str, label: str, value: str = "") -> None:
         """Show the line and give it the focus."""
+        if not self.is_open:
+            self._before = self.screen.focused
         self._purpose = purpose
         self.query_one("#prompt-label", Static).update(f"{label} ")
         field = self.query_one(QueryInput)
@@ -45,8 +52,10 @@ class Prompt(Horizontal):
         field.focus()
 
     def close(self) -> None:
+        before, self._before = self._before, None
         self._purpose = ""
         self.display = False
+        self.screen.set_focus(before if before is not None and before.focusable else None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

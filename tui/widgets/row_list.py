@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
@@ -66,6 +67,14 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         """What stays the same of an item in the next list."""
         raise NotImplementedError
 
+    def row_at(self, index: int, width: int) -> Content:
+        """How the row of an index looks."""
+        return self.row(self.items[index], width)
+
+    def rests(self, index: int) -> bool:
+        """Whether the cursor may be on a row; it goes over headings."""
+        return True
+
     @property
     def row_height(self) -> int:
         """Lines of a row, the same for all."""
@@ -88,7 +97,7 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         self._contents.clear()
         found = None if keep is None else self.place_of(keep)
         self._fit_bar()
-        self.highlighted = (found or 0) if self.items else None
+        self.highlighted = self._resting(found or 0, 1) if self.items else None
         self._scroll_to_row(0 if found is None else found - above)
         if self._seen() != before:
             self.refresh()
@@ -118,7 +127,14 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         at, last = self.highlighted or 0, len(self.items) - 1
         page = max(self._rows_in_view - 1, 1)
         steps = {"up": -1, "down": 1, "page_up": -page, "page_down": page, "first": -at, "last": last - at}
-        self.highlighted = min(max(at + steps.get(where, 0), 0), last)
+        step = steps.get(where, 0)
+        self.highlighted = self._resting(min(max(at + step, 0), last), step)
+
+    def _resting(self, index: int, towards: int) -> int:
+        """The row at or next to `index` that the cursor may be on, looked for in the direction of the move first."""
+        after, before = range(index, len(self.items)), range(index, -1, -1)
+        rows = chain(after, before) if towards >= 0 else chain(before, after)
+        return next(filter(self.rests, rows), index)
 
     def watch_highlighted(self, before: int | None, highlighted: int | None) -> None:
         self._refresh_row(before)
@@ -160,7 +176,10 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         at = self.highlighted
         if at is None:
             return
-        top = min(max(self._top, at - self._rows_in_view + 1), at)
+        first = at
+        while first > 0 and not self.rests(first - 1):
+            first -= 1
+        top = min(max(self._top, at - self._rows_in_view + 1), first)
         if top != self._top:
             self.scroll_to(y=top * self.row_height, animate=False, force=True, immediate=True)
 
@@ -169,7 +188,7 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
     def _content(self, index: int) -> Content:
         content = self._contents.get(index)
         if content is None:
-            content = self.row(self.items[index], self.scrollable_content_region.width or 80)
+            content = self.row_at(index, self.scrollable_content_region.width or 80)
             self._contents[index] = content
         return content
 
@@ -180,7 +199,7 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         return [(index == self.highlighted, self._is_marked(index), c.plain, c.spans) for index, c in contents]
 
     def _is_marked(self, index: int) -> bool:
-        return bool(self.marked) and self.key(self.items[index]) in self.marked
+        return bool(self.marked) and self.rests(index) and self.key(self.items[index]) in self.marked
 
     def _refresh_row(self, index: int | None) -> None:
         if index is not None:
@@ -227,6 +246,6 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         event.stop()
         index = (round(self.scroll_y) + event.y) // self.row_height
-        if index < len(self.items):
+        if index < len(self.items) and self.rests(index):
             self.highlighted = index
             self.post_message(self.Chosen(self.items[index]))
