@@ -103,15 +103,14 @@ class Memory:
         )
 
     def _intakes(self) -> list[Intake]:
+        from core.sync.held_back import with_held_back
         from core.sync.intake import MemoryIntake
 
         values = self.settings.settings
-        intakes: list[Intake] = []
+        intakes: list[Intake] = [self._sessions.intake] if self._sessions is not None else []
         if "memory" in values.sources:
-            intakes.append(MemoryIntake(self.workspace, values, home=self._home, counter=self._counter))
-        if self._sessions is not None:
-            intakes.append(self._sessions.intake)
-        return intakes
+            intakes.insert(0, MemoryIntake(self.workspace, values, home=self._home, counter=self._counter))
+        return with_held_back(intakes, self.settings.held)
 
     # -- finding
 

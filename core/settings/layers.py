@@ -38,7 +38,7 @@ from core.settings.policy import (
     weigh_something,
 )
 from core.settings.presets import PRESETS
-from core.settings.trust import is_free, is_trusted
+from core.settings.trust import is_free, is_trusted, was_trusted
 from core.settings.values import from_text, leaf_kind, printable, wrong
 
 
@@ -84,6 +84,7 @@ def load_settings(
         problems=tuple(report.problems),
         warnings=tuple(report.warnings),
         files=tuple(files),
+        held=report.held,
     )
 
 
@@ -149,6 +150,8 @@ def _read_workspace(
         return layer
     held = list(dict.fromkeys(raw.written for raw in raws if not is_free(raw.leaf.key)))
     if held:
+        if was_trusted(path, environ=environ, home=home):
+            report.held = tuple(raw.leaf.key for raw in raws if not is_free(raw.leaf.key))
         report.warn(
             f"{path} is not trusted: {printable(', '.join(held))} held back; "
             "read it, then run `memdeck trust` to let its present content count"

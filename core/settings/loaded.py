@@ -40,7 +40,8 @@ class LoadedSettings:
 
     `origins` has one entry for every setting, by its dotted name. `problems` are wrong values, replaced by what lies
     below them (only when loaded with `strict=False`); `warnings` are things that do not count, and why. Every entry of
-    both is one line. `files` are the files that were read.
+    both is one line. `files` are the files that were read. `held` names settings of a workspace file that was trusted
+    and has changed since: they do not count at the moment.
     """
 
     settings: Settings
@@ -48,6 +49,7 @@ class LoadedSettings:
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
+    held: tuple[str, ...] = ()
 
     def as_rows(self) -> list[tuple[str, str, Origin]]:
         """Every setting: its dotted name, its value as text with secrets masked, and where it came from."""

@@ -46,10 +46,14 @@ class Layer:
 
 @dataclass(slots=True)
 class Report:
-    """What is wrong, and what does not count; one line each, no line twice."""
+    """What is wrong, and what does not count; one line each, no line twice.
+
+    `held` names the settings of a workspace file that was trusted until it changed.
+    """
 
     problems: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
 
     def problem(self, line: str) -> None:
         self.problems[line] = None

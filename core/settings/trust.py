@@ -52,6 +52,11 @@ def is_trusted(path: Path, content: bytes, *, environ: Mapping[str, str], home: 
     return _trusted(environ, home).get(_place(path)) == hashlib.sha256(content).hexdigest()
 
 
+def was_trusted(path: Path, *, environ: Mapping[str, str], home: Path) -> bool:
+    """Whether some content at this place was trusted and trust was not taken back."""
+    return _place(path) in _trusted(environ, home)
+
+
 def _store(environ: Mapping[str, str], home: Path) -> Path:
     return user_data_dir(environ, home) / "trusted.json"
 

@@ -81,6 +81,13 @@ class DocumentReader:
             for row in rows
         }
 
+    def paths(self, source: Source) -> list[str]:
+        """The paths of a source's documents, in order."""
+        return [
+            str(row[0])
+            for row in self._database.rows("SELECT path FROM files WHERE source = ? ORDER BY path", (source,))
+        ]
+
     def get_document(self, source: Source | None, path: str) -> StoredDocument | None:
         """The document at a path; without a source, memory is looked at first."""
         rows = self._database.rows(

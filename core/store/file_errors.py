@@ -25,6 +25,10 @@ class FileErrors:
         """The file is well, or gone."""
         self._database.run("DELETE FROM file_errors WHERE source = ? AND path = ?", (source, storable(path)))
 
+    def clear_errors(self, source: Source) -> None:
+        """Nothing of a source is indexed any more."""
+        self._database.run("DELETE FROM file_errors WHERE source = ?", (source,))
+
     def errors(self) -> tuple[FileFailure, ...]:
         """Files that failed, by path."""
         rows = self._database.rows(

@@ -68,6 +68,8 @@ def compare(stored: IndexIdentity | None, wanted: IndexIdentity) -> str | None:
     """
     if stored is None:
         return "the index does not say what it was built with"
+    if sorted(stored.sources) != sorted(wanted.sources):
+        return _differs("sources", ", ".join(sorted(stored.sources)), ", ".join(sorted(wanted.sources)))
     if stored.chunking != wanted.chunking:
         return _differs("chunking", stored.chunking, wanted.chunking)
     old, new = stored.embedding, wanted.embedding
@@ -80,10 +82,8 @@ def compare(stored: IndexIdentity | None, wanted: IndexIdentity) -> str | None:
                 return _differs(f"embedding {name}", before or "none", after or "none")
         if old.dims is not None and new.dims is not None and old.dims != new.dims:
             return _differs("vector length", str(old.dims), str(new.dims))
-    if sorted(stored.sources) != sorted(wanted.sources):
-        return _differs("sources", ", ".join(sorted(stored.sources)), ", ".join(sorted(wanted.sources)))
     if stored.scope != wanted.scope:
-        return _differs("scope", stored.scope, wanted.scope)
+        return _differs("scope", _shortened(stored.scope), _shortened(wanted.scope))
     if stored.tokenizer != wanted.tokenizer:
         return _differs("tokenizer", stored.tokenizer, wanted.tokenizer)
     return None
@@ -91,6 +91,12 @@ def compare(stored: IndexIdentity | None, wanted: IndexIdentity) -> str | None:
 
 def _differs(what: str, before: str, after: str) -> str:
     return f"{what} differs: built with {before}, wanted {after}"
+
+
+def _shortened(scope: str) -> str:
+    """A scope for people: of the hash at its beginning the first 8 digits, and what follows in words."""
+    digest, mark, words = scope.partition("; ")
+    return f"{digest[:8]}{mark}{words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,11 @@ def index_identity(settings: Settings, intakes: Sequence[Intake], embedding: Emb
             "maxFileBytes": multimodal.max_file_bytes,
         },
     }
+    digest = hashlib.sha256(json.dumps(scope, separators=(",", ":")).encode()).hexdigest()
     return IndexIdentity(
         embedding=embedding,
         sources=tuple(sorted(intake.source for intake in intakes)),
-        scope=hashlib.sha256(json.dumps(scope, separators=(",", ":")).encode()).hexdigest(),
-        chunking=",".join(f"{intake.source}:{intake.build}" for intake in intakes),
+        scope="; ".join((digest, *filter(None, (intake.scope for intake in intakes)))),
+        chunking=",".join(f"{intake.source}:{intake.build}" for intake in intakes if intake.build),
         tokenizer=f"{KEYWORD_TOKENIZER}; analysis {ANALYSIS_VERSION}",
     )

@@ -43,6 +43,11 @@ class Intake(Protocol):
     @property
     def build(self) -> str: ...
 
+    @property
+    def scope(self) -> str:
+        """Whose documents they are, in words, where the settings name somebody; else ""."""
+        ...
+
     def watch_roots(self) -> list[WatchRoot]:
         """Where changes of this source can be noticed."""
         ...
@@ -91,6 +96,7 @@ class MemoryIntake:
     """Markdown of the workspace and of the extra paths; images and sound of these where they are wanted."""
 
     source: Source = "memory"
+    scope = ""
 
     def __init__(self, workspace: Path, settings: Settings, *, home: Path, counter: TokenCounter) -> None:
         self._workspace = workspace

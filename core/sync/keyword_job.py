@@ -15,7 +15,7 @@ from core.store.document_reader import FileRow
 from core.store.forgetting import forgotten
 from core.sync.intake import Intake, Prepared
 from core.sync.job_tools import JobCounts, JobTools
-from core.sync.leaving import settle_gone
+from core.sync.leaving import leave_out, settle_gone
 from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, with_failed, without_forgotten
 from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
 
@@ -71,6 +71,8 @@ class KeywordJob:
         """Run; each yield is a point between transactions. Raises SyncCancelled, StoreError."""
         for intake in self._tools.intakes:
             yield from self._sync_source(intake)
+        if self.paths is None:
+            yield from leave_out(self._tools, self.counts)
 
     def _sync_source(self, intake: Intake) -> Iterator[None]:
         started = time.perf_counter()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from typing import get_args
 
 from core.events import FileRemoved, SourceGone
 from core.sync.intake import Intake, KeepsText
 from core.sync.job_tools import JobCounts, JobTools
 from core.sync.plan import Key, Plan
+from core.types import Source
 
 GROUP = 50
 """Documents that one transaction takes out or marks."""
@@ -16,16 +18,7 @@ GROUP = 50
 def settle_gone(tools: JobTools, counts: JobCounts, intake: Intake, plan: Plan) -> Iterator[None]:
     """Take out or mark what the plan found without a file; yields between transactions. Raises StoreError."""
     renamed_from = set(plan.renamed.values())
-    for group in _groups(plan.gone):
-        with tools.database.transaction():
-            for source, path in group:
-                counts.chunks_removed += tools.documents.remove(source, path)
-                tools.documents.clear_error(source, path)
-        left = [key for key in group if key not in renamed_from]
-        counts.removed += len(left)
-        for source, path in left:
-            tools.bus.publish(FileRemoved(at_ms=tools.now_ms(), source=source, path=path))
-        yield
+    yield from _remove(tools, counts, plan.gone, renamed_from)
     for group in _groups(plan.orphaned):
         with tools.database.transaction():
             marked = [key for key in group if tools.documents.mark_source_gone(*key)]
@@ -39,6 +32,32 @@ def settle_gone(tools: JobTools, counts: JobCounts, intake: Intake, plan: Plan) 
         for key in plan.outdated:
             _renew(tools, counts, intake, key)
             yield
+
+
+def leave_out(tools: JobTools, counts: JobCounts) -> Iterator[None]:
+    """Take out the documents of sources that the settings do not name any more. Raises StoreError."""
+    named = {intake.source for intake in tools.intakes}
+    source: Source
+    for source in get_args(Source):
+        if source not in named:
+            yield from _remove(tools, counts, [(source, path) for path in tools.documents.paths(source)])
+            with tools.database.transaction():
+                tools.documents.clear_errors(source)
+
+
+def _remove(
+    tools: JobTools, counts: JobCounts, keys: Sequence[Key], renamed_from: Set[Key] = frozenset()
+) -> Iterator[None]:
+    for group in _groups(keys):
+        with tools.database.transaction():
+            for source, path in group:
+                counts.chunks_removed += tools.documents.remove(source, path)
+                tools.documents.clear_error(source, path)
+        left = [key for key in group if key not in renamed_from]
+        counts.removed += len(left)
+        for source, path in left:
+            tools.bus.publish(FileRemoved(at_ms=tools.now_ms(), source=source, path=path))
+        yield
 
 
 def _groups(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:

@@ -90,6 +90,10 @@ class SessionIntake:
             "sessions", self._tokens, self._overlap, TRANSCRIPTS_VERSION, self.redact.version, *sorted(self.roles)
         )
 
+    @property
+    def scope(self) -> str:
+        return f"sessions of {', '.join((*self.finder.agents, *self.finder.paths))}"
+
     def watch_roots(self) -> list[WatchRoot]:
         return session_watch_roots(self.finder)
 

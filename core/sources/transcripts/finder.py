@@ -55,6 +55,11 @@ class Finder:
         self._lock = threading.Lock()
 
     @property
+    def agents(self) -> tuple[str, ...]:
+        """The named agents that are known."""
+        return self._agents
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """The files and folders that the user named, absolute."""
         return self._paths
