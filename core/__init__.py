@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from core.text.words import counted as counted
     from core.text.words import skip_words as skip_words
     from core.tool_guide import guide as guide
+    from core.tool_guide import guide_json as guide_json
     from core.types import Citation as Citation
     from core.types import FileFailure as FileFailure
     from core.types import Finding as Finding
@@ -108,6 +109,7 @@ _PLACES = {
     "field_docs": "core.settings.loaded",
     "get_json": "core.agent_tools",
     "guide": "core.tool_guide",
+    "guide_json": "core.tool_guide",
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
     "reindex": "core.reindex",

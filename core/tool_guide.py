@@ -36,6 +36,11 @@ If the host gave you a session key, pass it as sessionKey: citations are left ou
 setups search for direct chats alone.
 """
 
+COMMANDS = """\
+Where the two tools are not offered, the command line is the same memory: `memdeck search --json QUERY` answers as \
+memory_search does, `memdeck get --json PATH --from N --lines N` as memory_get.
+"""
+
 OFF = "The memory tools are switched off here (enabled = false in memdeck's settings)."
 
 SEARCH_DESCRIPTION = """\
@@ -52,6 +57,18 @@ cannot be read) or not_allowed (not part of the memory; error says why). Only in
 memory/, extra paths and sessions."""
 
 
-def guide(*, enabled: bool = True) -> str:
-    """When a model should search, how, what to do on weak results and where to write; `enabled` as the setting."""
-    return GUIDE if enabled else f"{OFF}\n"
+def guide(*, enabled: bool = True, commands: bool = False) -> str:
+    """When a model should search, how, what to do on weak results and where to write; `enabled` as the setting.
+
+    With `commands` also what stands in for the tools on the command line.
+    """
+    if not enabled:
+        return f"{OFF}\n"
+    return f"{GUIDE}\n{COMMANDS}" if commands else GUIDE
+
+
+def guide_json(*, enabled: bool = True) -> dict[str, object]:
+    """The same for programs: whether there are tools, the guide with the commands, each tool's name and description."""
+    described = (("memory_search", SEARCH_DESCRIPTION), ("memory_get", GET_DESCRIPTION)) if enabled else ()
+    tools = [{"name": name, "description": description} for name, description in described]
+    return {"enabled": enabled, "guide": guide(enabled=enabled, commands=True), "tools": tools}

@@ -86,6 +86,29 @@ def test_context_prints_what_is_there_with_its_source(
     assert f"Source: memory/{today()}.md#L1-L3" in out
 
 
+def test_the_guide_tells_how_to_use_the_tools(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("context", "--guide") == 0
+    text = capsys.readouterr().out
+    for words in ("When to search", "memory_search first, then memory_get", "Weak results", "Where to write"):
+        assert words in text
+    assert "memdeck search --json QUERY" in text
+
+    assert run("context", "--guide", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["guide"] == text
+    assert [tool["name"] for tool in answer["tools"]] == ["memory_search", "memory_get"]
+
+
+def test_without_tools_the_guide_says_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MEMDECK_ENABLED", "false")
+    assert run("context", "--guide", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["enabled"], answer["tools"]) == (False, [])
+    assert "enabled = false" in answer["guide"]
+
+
 def test_watch_prints_each_step_as_json_until_it_is_told_to_end(tmp_path: Path) -> None:
     (tmp_path / "ws/memory").mkdir(parents=True)
     (tmp_path / "ws/MEMORY.md").write_text("facts\n")
