@@ -54,7 +54,12 @@ class NotAllowed(MemdeckError):
 
 
 class StoreError(MemdeckError):
-    """The index file failed."""
+    """The index file failed; `advice` is the remedy where whoever raised it knows none."""
+
+    advice = ""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy or self.advice)
 
 
 class StoreMissing(StoreError):
@@ -63,6 +68,8 @@ class StoreMissing(StoreError):
 
 class StoreReadOnly(StoreError):
     """The index cannot be written now; searches go on."""
+
+    advice = "Searches go on. Make the file and its folder writable, or give another index with --store."
 
 
 class StoreCorrupt(StoreError):
@@ -76,9 +83,13 @@ class KeywordsDamaged(StoreError):
 class StoreBusy(StoreError):
     """Another process held the write lock longer than the busy timeout."""
 
+    advice = "Try again when the other process is done: memdeck status names the one that writes."
+
 
 class StoreFull(StoreError):
     """No space left on the disk."""
+
+    advice = "Free some space: what is indexed stays, and the next sync goes on from there."
 
 
 class EmbeddingError(MemdeckError):

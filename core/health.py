@@ -80,8 +80,10 @@ def _of_files(status: Status, facts: Facts) -> Iterator[Finding]:
     if facts.skips:
         number = len(facts.skips)
         yield Finding("files", False, f"{counted(number, 'file is', 'files are')} no text", UTF8)
-    if facts.warnings:
-        partly = f"{counted(len(facts.warnings), 'file')} could be read only in part"
+    # Transcripts with records that nobody knows are told of, but are no lack.
+    partial = [path for path, _ in facts.warnings if not path.startswith("sessions/")]
+    if partial:
+        partly = f"{counted(len(partial), 'file')} could be read only in part"
         yield Finding("files", False, partly, "what is no text shows as U+FFFD; save it as UTF-8")
     problems = status.custom["scanProblems"]
     for problem in problems if isinstance(problems, list) else ():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -19,8 +17,7 @@ from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, St
 from core.store.database import Database, set_aside
 from core.store.place import is_network_file_system
 from core.store.schema import SCHEMA_VERSION
-
-NOBODY = 65534
+from tests.machine import mounted, without_root
 
 
 @pytest.fixture
@@ -35,33 +32,6 @@ def open_folder() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
-
-
-@contextmanager
-def without_root() -> Iterator[None]:
-    """Permissions count for root too."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.setegid(NOBODY)
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-
-
-@contextmanager
-def mounted(folder: Path, *options: str) -> Iterator[None]:
-    """A mount for a while; skips where that is not allowed."""
-    made = subprocess.run(["mount", *options, str(folder)], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def fill(path: Path, key: str = "k", value: str = "v") -> None:

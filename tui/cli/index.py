@@ -103,6 +103,7 @@ def _report_json(report: SyncReport, status: Status, seconds: float) -> dict[str
         "sourcesGone": report.sources_gone,
         "failed": [{"path": file.path, "error": file.error, "attempts": file.attempts} for file in status.failed],
         "skipped": [{"path": file.path, "kind": file.kind, "detail": file.detail} for file in status.skipped],
+        "partial": [{"path": path, "warning": warning} for path, warning in _partial(status)],
         "chunksAdded": report.chunks_added,
         "chunksRemoved": report.chunks_removed,
         "vectorsMade": report.vectors_made,
@@ -135,9 +136,16 @@ def _print_report(report: SyncReport, status: Status, seconds: float) -> None:
     if report.warning:
         output.note(f"warning: {report.warning}")
     _name("failed", [(file.path, file.error) for file in status.failed])
+    _name("read in part", _partial(status))
     _name(
         "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
     )
+
+
+def _partial(status: Status) -> list[tuple[str, str]]:
+    """Documents that could be read only in part, each with what was wrong."""
+    warnings = status.custom.get("warnings")
+    return [(str(one["path"]), str(one["warning"])) for one in warnings] if isinstance(warnings, list) else []
 
 
 def _name(what: str, files: list[tuple[str, str]]) -> None:
