@@ -374,11 +374,15 @@ class Memory:
         except StoreMissing:
             return ()
 
-    def session(self, path: str) -> SessionView:
-        """A transcript's messages, masked, for showing. Raises NotAllowed, OSError."""
+    def session(self, path: str, *, near: int | None = None, cancel: threading.Event | None = None) -> SessionView:
+        """A transcript's messages, masked, for showing; again the same view until the file changes.
+
+        With `near`, a physical line, a large one is opened at once: only the part around that line (`is_part`). Raises
+        NotAllowed, OSError, Undecodable, SyncCancelled.
+        """
         if self._sessions is None:
             raise NotAllowed("transcripts are not read", remedy="name their agents in the setting sessions.agents")
-        return self._sessions.view(path)
+        return self._sessions.view(path, near, cancel)
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Have `callback` called once when this memory is closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from core.sources.transcripts.ranges import render_stored
 from core.sources.transcripts.reader import SessionReader
 from core.sources.transcripts.view import SessionView
 from core.sync.growth import KeptSession, StoredSessions
-from core.sync.kept_sessions import kept_view
+from core.sync.kept_sessions import kept_by_line, kept_view
 from core.sync.session_deltas import SessionDeltas
 from core.sync.session_intake import SessionIntake
 from core.text.lines import LineSource
@@ -70,12 +71,17 @@ class Sessions:
                 kept = self._just_gone(path, error)
         return replace(render_stored(path, kept.chunks, from_line, lines), source_gone=True)
 
-    def view(self, path: str) -> SessionView:
-        """A session for showing; of one whose transcript is gone what was kept. Raises OSError."""
+    def view(self, path: str, near: int | None, cancel: threading.Event | None) -> SessionView:
+        """A session for showing, whole or at once near a line; of one whose transcript is gone what was kept.
+
+        Raises OSError, Undecodable, SyncCancelled.
+        """
         kept = self._index.kept(path, marked=True)
         if kept is None:
             try:
-                return self.reader.read_session(path)
+                if near is not None:
+                    return self.reader.read_near(path, near, cancel)
+                return self.reader.read_session(path, cancel)
             except FileNotFoundError as error:
                 kept = self._just_gone(path, error)
         return kept_view(kept, self.intake.redact)
@@ -92,8 +98,13 @@ class Sessions:
 
         Raises OSError.
         """
-        said = self.view(path).by_line(self.intake.roles)
-        return LineSource.from_text("".join(f"{words}\n" for words in said))
+        kept = self._index.kept(path, marked=True)
+        if kept is None:
+            try:
+                return _source_of(self.reader.said_by_line(path))
+            except FileNotFoundError as error:
+                kept = self._just_gone(path, error)
+        return _source_of(kept_by_line(kept, self.intake.redact, self.intake.roles))
 
     def take_changes(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Keep the transcripts among changed `paths` until they have grown enough; the other paths come back."""
@@ -106,3 +117,7 @@ class Sessions:
     def close(self) -> None:
         self._deltas.close()
         self._index.close()
+
+
+def _source_of(said: Sequence[str]) -> LineSource:
+    return LineSource.from_text("".join(f"{words}\n" for words in said))

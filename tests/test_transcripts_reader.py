@@ -160,7 +160,7 @@ def test_view_follows_a_store_that_grows(reader_of: Callable[..., SessionReader]
 
 
 def test_what_was_said_stands_on_its_physical_line(reader_of: Callable[..., SessionReader]) -> None:
-    assert reader_of("openclaw-jsonl").read_session(OPENCLAW).by_line() == [
+    assert reader_of("openclaw-jsonl").said_by_line(OPENCLAW) == [
         "",
         "",
         "User: Why does the kiln overshoot at 1060C?",

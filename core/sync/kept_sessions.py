@@ -9,9 +9,10 @@ from itertools import groupby
 from core.sources.redaction import Redactor
 from core.sources.transcripts.found import Found
 from core.sources.transcripts.model import Kind, Message, Part, Role, Session
+from core.sources.transcripts.pick import Picker
 from core.sources.transcripts.ranges import StoredLine, stored_lines
-from core.sources.transcripts.render import LABELS, WRAP
-from core.sources.transcripts.view import RAW_CHARACTERS, SessionView
+from core.sources.transcripts.render import LABELS, WRAP, said_by_line
+from core.sources.transcripts.view import RAW_CHARACTERS, SHOWN_CHARACTERS, SessionView
 from core.store.document_reader import StoredDocument
 from core.sync.growth import KeptSession, details_of
 
@@ -33,7 +34,13 @@ def kept_view(kept: KeptSession, redact: Redactor) -> KeptView:
     name = document.path.rpartition("/")[2].removesuffix(".jsonl")
     found = Found(document.dialect or "", name, document.absolute, document.stat)
     messages = tuple(_messages(stored_lines(kept.chunks)))
-    return KeptView(found, _session(document), messages, redact, lambda message: message.text)
+    picker = Picker(found, can_pick=False)
+    return KeptView(found, _session(document), messages, redact, lambda seq: messages[seq].text, picker=picker)
+
+
+def kept_by_line(kept: KeptSession, redact: Redactor, roles: Iterable[Role]) -> list[str]:
+    """What the index kept of these roles, on each physical line as one line of text."""
+    return said_by_line(_messages(stored_lines(kept.chunks)), redact, roles, SHOWN_CHARACTERS)
 
 
 def _messages(lines: Iterable[StoredLine]) -> Iterator[Message]:

@@ -65,6 +65,7 @@ class ClaudeCodeParser(RecordParser):
         super().__init__(wanted, repeats)
         self._reply = ""
         self._reply_at: int | None = None
+        self._reply_texts: set[int] = set()
         self._before_reply: Checkpoint | None = None
 
     def checkpoint(self) -> Checkpoint:
@@ -149,12 +150,14 @@ class ClaudeCodeParser(RecordParser):
         if self._reply_at is None or not reply:
             if self.add("assistant", text, line, ts=moment, mid=reply, key=uuid) is not None:
                 self._reply_at = len(self.messages) - 1
+                self._reply_texts = {hash(text)}
             return
         begun = self.messages[self._reply_at]
-        if not text.strip() or any(part.text == text for part in begun.parts) or self.is_repeated(uuid):
+        if not text.strip() or hash(text) in self._reply_texts or self.is_repeated(uuid):
             return
+        self._reply_texts.add(hash(text))
         self.facts.note_time(moment)
-        kept = Part(text if "assistant" in self.wanted else "", line)
+        kept = Part(self.kept("assistant", text), line)
         self.messages[self._reply_at] = replace(begun, parts=(*begun.parts, kept))
 
     def _attachment(self, line: int, record: Record) -> None:

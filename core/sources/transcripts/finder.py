@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from core.settings.model import Sessions
 from core.settings.paths import expand_user
 from core.sources.rules import is_within
-from core.sources.transcripts.found import Found, Listing
+from core.sources.transcripts.found import Found, Listing, path_stat
 from core.sources.transcripts.listing import Lister
 from core.sources.transcripts.places import AGENTS, Place, agent_name, places_of
 from core.sources.transcripts.relations import Relations
@@ -52,6 +53,7 @@ class Finder:
         )
         self._lister = Lister()
         self._relations = Relations()
+        self._seen: dict[str, Found] = {}
         self._lock = threading.Lock()
 
     @property
@@ -92,13 +94,26 @@ class Finder:
             for path in paths:
                 self._lister.look_at_path(path, listing)
             settled = self._relations.settle(listing.found)
+            self._seen = {**(self._seen if near is not None else {}), **{one.path: one for one in settled}}
         listing.problems.extend(
             f"sessions.agents: {agent!r} is not known; known are {', '.join(AGENTS)}" for agent in self.unknown_agents
         )
         return settled, listing
 
     def find(self, path: str) -> Found | None:
-        """The session indexed under a document path, looked for anew; None when it is not there."""
+        """The session indexed under a document path; None when it is not there.
+
+        A file that was seen before is only looked at; the places are searched when it is not where it was.
+        """
+        seen = self._seen.get(path)
+        if seen is not None and not seen.within:
+            stat = path_stat(seen.absolute)
+            if stat is not None and stat.inode == seen.stat.inode:
+                return replace(seen, stat=stat._replace(device=seen.stat.device))
+        elif seen is not None:
+            near, _ = self.look(near=(seen.absolute,))
+            if (one := next((one for one in near if one.path == path), None)) is not None:
+                return one
         found, _ = self.look()
         return next((one for one in found if one.path == path), None)
 

@@ -20,14 +20,22 @@ TITLE_ORDER = ("custom", "label", "name", "ai", "summary", "description", "first
 """Where a title may come from, best first; "first" is the first words of the user."""
 TITLE_CHARACTERS = 120
 _SECRET_SIGNS = "".join(map(chr, range(33, 127)))
+_INNER_SIGNS = _SECRET_SIGNS.translate(dict.fromkeys(map(ord, "\"',;(){}[]<>|&")))
+_LONG_WORD = 512
 
 
 def cut_words(text: str, most: int) -> str:
-    """The first `most` characters, without what a secret could be that the cut goes through."""
+    """The first `most` characters, without what a secret could be that the cut goes through.
+
+    That is the word at the cut, or of a very long one, such as JSON without blanks, what follows its last delimiter.
+    """
     if len(text) <= most:
         return text
     cut = text[:most]
-    return cut if text[most].isspace() else cut.rstrip(_SECRET_SIGNS)
+    if text[most].isspace():
+        return cut
+    words = cut.rstrip(_SECRET_SIGNS)
+    return words if len(cut) - len(words) <= _LONG_WORD else cut.rstrip(_INNER_SIGNS)
 
 
 class Part(NamedTuple):

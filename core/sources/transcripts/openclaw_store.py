@@ -11,7 +11,7 @@ import zstandard
 
 from core.sources.transcripts.model import Checkpoint, Role
 from core.sources.transcripts.openclaw import OpenClawParser
-from core.sources.transcripts.parser import Position, Reading, Restart, read_lines
+from core.sources.transcripts.parser import Keep, Position, Reading, Restart, read_lines
 from core.sources.transcripts.records import LONGEST_LINE, Line, cut_base64
 from core.sources.transcripts.stores import Store, Value
 
@@ -96,7 +96,12 @@ def sessions_of(store: Store) -> list[StoredSession]:
 
 
 def read_session(
-    store: Store, session: str, wanted: Iterable[Role], *, checkpoint: Checkpoint | None = None
+    store: Store,
+    session: str,
+    wanted: Iterable[Role],
+    *,
+    checkpoint: Checkpoint | None = None,
+    keep: Keep | None = None,
 ) -> Reading:
     """The events of a session in order; lines are sequence numbers + 1. Goes on after `checkpoint` where it can.
 
@@ -107,13 +112,16 @@ def read_session(
         seen = checkpoint.state.get("active")
         if isinstance(seen, int) and seen == _mark_before(active, checkpoint.line):
             parser = OpenClawParser(wanted)
+            parser.keep = keep
             parser.resume(checkpoint)
             try:
                 lines = _events(store, session, checkpoint.line)
                 return _judged(read_lines(parser, lines, start=Position(checkpoint.offset, checkpoint.line)), active)
             except Restart:
                 pass
-    return _judged(read_lines(OpenClawParser(wanted), _events(store, session, 0)), active)
+    parser = OpenClawParser(wanted)
+    parser.keep = keep
+    return _judged(read_lines(parser, _events(store, session, 0)), active)
 
 
 def bytes_after(store: Store, session: str, seq: int) -> int:

@@ -20,6 +20,15 @@ _ODD_RECORD = (TypeError, ValueError, AttributeError, LookupError, ArithmeticErr
 _CANCEL_EVERY = 1024
 
 
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much text of messages is held, in characters: `most` of each, `room` for all, `lean` of each after that."""
+
+    most: int
+    room: int
+    lean: int = 0
+
+
 class Restart(Exception):
     """A record changes what was read before the point where reading went on: the file must be read anew."""
 
@@ -48,8 +57,8 @@ class RecordParser:
         self.messages: list[Message] = []
         self.repeats = frozenset(repeats)
         self.wanted = frozenset(wanted)
-        self.most: int | None = None
-        """Characters that are kept of a text at most."""
+        self.keep: Keep | None = None
+        self._used = 0
         self.offset = 0
         self.line = 0
         """The byte (or row) after the last line that was fed, and its number."""
@@ -117,13 +126,22 @@ class RecordParser:
             facts.note_time(ts)
         if role == "user" and "first" not in facts.titles:
             facts.note_title("first", parts[0].text)
-        most = self.most if role in self.wanted else 0
-        if most is not None:
-            parts = tuple(Part(cut_words(part.text, most), part.line) for part in parts)
+        if self.keep is not None or role not in self.wanted:
+            parts = tuple(Part(self.kept(role, part.text), part.line) for part in parts)
         message = Message(role, parts, facts.seq, ts, mid, name)
         facts.seq += 1
         self.messages.append(message)
         return message
+
+    def kept(self, role: Role, text: str) -> str:
+        """As much of a text as is held."""
+        if role not in self.wanted:
+            return ""
+        if self.keep is None:
+            return text
+        cut = cut_words(text, self.keep.most if self._used < self.keep.room else self.keep.lean)
+        self._used += len(cut)
+        return cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,25 +7,43 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.found import Found, path_stat
-from core.sources.transcripts.model import ROLES, SPOKEN, Message, Role
-from core.sources.transcripts.parser import read_lines
+from core.sources.transcripts.model import ROLES, SPOKEN, Facts, Message, Role
+from core.sources.transcripts.parser import Keep, Reading, read_lines
+from core.sources.transcripts.pick import Picker
 from core.sources.transcripts.ranges import MOST_CHARACTERS, MOST_LINES, bounded, refused
-from core.sources.transcripts.reading import PARSERS, SessionSource, session_of
+from core.sources.transcripts.reading import PARSERS, ResumePoint, SessionReading, SessionSource, session_of
 from core.sources.transcripts.records import Line, cut_base64
-from core.sources.transcripts.render import message_lines
-from core.sources.transcripts.view import MARGIN, SHOWN_CHARACTERS, SessionView
+from core.sources.transcripts.render import message_lines, said_by_line
+from core.sources.transcripts.view import HELD_CHARACTERS, LEAN_CHARACTERS, MARGIN, SHOWN_CHARACTERS, SessionView
 from core.text.lines import LineSource
 from core.types import GetResult, StatKey
 
 _SMALL_FILE = 8 << 20
+_SMALL_STORE = 4000
+"""Events of a store's session."""
 _VIEWS_KEPT = 4
+_HELD_WHEN_GROWN = 1_000_000
+_PART_LINES = 240
+_PART_BYTES = 2 << 20
 _Marks = tuple[StatKey | None, StatKey | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A view with what lets it grow: its messages, and of them those before the point where reading can go on."""
+
+    marks: _Marks
+    found: Found
+    view: SessionView
+    messages: tuple[Message, ...]
+    point: ResumePoint | None
+    before: int
 
 
 class SessionReader:
@@ -36,7 +54,7 @@ class SessionReader:
         self._redact = redact
         self._roles = frozenset(roles)
         self._found: dict[str, tuple[Found, _Marks]] = {}
-        self._views: OrderedDict[tuple[str, _Marks], SessionView] = OrderedDict()
+        self._views: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, path: str) -> Found:
@@ -52,19 +70,59 @@ class SessionReader:
     def read_session(self, path: str, cancel: threading.Event | None = None) -> SessionView:
         """A session for showing; the same view as long as the file does not change. Blocks for large files.
 
-        Raises OSError, SyncCancelled.
+        Of a file that was read before only what was added is read. Raises OSError, SyncCancelled.
         """
         found = self.find(path)
-        key = (path, _marks(found))
+        marks = _marks(found)
         with self._lock:
-            view = self._views.get(key)
-        if view is None:
-            view = self._view(found, cancel)
+            known = self._views.get(path)
+        if known is None or known.marks != marks:
+            known = self._read(found, marks, known, cancel)
             with self._lock:
-                self._views[key] = view
+                before = self._views.pop(path, None)
+                self._views[path] = known
+                gone = [] if before is None else [before]
                 while len(self._views) > _VIEWS_KEPT:
-                    self._views.popitem(last=False)[1].close()
-        return view
+                    gone.append(self._views.popitem(last=False)[1])
+            for one in gone:
+                one.view.close()
+        return known.view
+
+    def read_near(self, path: str, line: int, cancel: threading.Event | None = None) -> SessionView:
+        """A session for showing at once: of a large one only the part around a physical line (`is_part`).
+
+        A part does not tell which branches were left. Raises OSError, Undecodable, SyncCancelled.
+        """
+        found = self.find(path)
+        with self._lock:
+            known = self._views.get(path)
+        picker = Picker(found)
+        size = (path_stat(found.absolute) or found.stat).size
+        is_large = size > _SMALL_FILE if not found.within else found.stat.size > _SMALL_STORE
+        if (known is not None and known.marks == _marks(found)) or not is_large or not picker.can_pick:
+            return self.read_session(path, cancel)
+        messages = picker.around(line, most_lines=_PART_LINES, most_bytes=_PART_BYTES)
+        keep = SHOWN_CHARACTERS + MARGIN
+        messages = [
+            message if len(message.text) <= keep else _without_text(message)
+            for message in map(_always_active, messages)
+        ]
+        count = picker.line_count()
+        reading = Reading(Facts(), [], None, count)
+        session = session_of(SessionReading(found, reading, found.stat, None))
+        return SessionView(
+            found, session, messages, self._redact, lambda seq: "", picker=picker, is_part=True, line_count=count
+        )
+
+    def said_by_line(self, path: str) -> list[str]:
+        """What was said on each physical line of a session, masked, as one line of text each; "" where nothing was.
+
+        Raises OSError.
+        """
+        whole = replace(self.find(path), origins=())
+        keep = Keep(SHOWN_CHARACTERS + MARGIN, 1 << 62)
+        read = SessionSource().read(whole, self._roles, keep=keep)
+        return said_by_line(read.reading.messages, self._redact, self._roles, SHOWN_CHARACTERS)
 
     def render_range(
         self,
@@ -93,12 +151,27 @@ class SessionReader:
         ]
         return bounded(path, rendered, first, min(last, count), count, max_characters)
 
-    def _view(self, found: Found, cancel: threading.Event | None) -> SessionView:
+    def _read(self, found: Found, marks: _Marks, known: _Kept | None, cancel: threading.Event | None) -> _Kept:
+        """A view of a session as it is now, from where an earlier one ended if that is possible."""
         whole = replace(found, origins=())  # a fork is shown with what it repeats
-        read = SessionSource().read(whole, ROLES, most=SHOWN_CHARACTERS + MARGIN, cancel=cancel)
-        messages = tuple(read.reading.messages)
+        is_same = known is not None and (known.found.absolute, known.found.within) == (found.absolute, found.within)
+        point = known.point if known is not None and is_same else None
+        keep = Keep(
+            SHOWN_CHARACTERS + MARGIN, HELD_CHARACTERS if point is None else _HELD_WHEN_GROWN, self._lean(found)
+        )
+        read = SessionSource().read(whole, ROLES, resume=point, keep=keep, cancel=cancel)
+        before: tuple[Message, ...] = ()
+        if known is not None and read.reading.resumed:
+            before = known.messages[: known.before]
+        messages = (*before, *read.reading.messages)
         read.reading.messages.clear()
-        return SessionView(found, session_of(read), messages, self._redact, lambda one: self._whole_text(found, one))
+        view = SessionView(found, session_of(read), messages, self._redact, lambda seq: self._whole_text(found, seq))
+        checkpoint = read.point.checkpoint if read.point is not None else None
+        ahead = checkpoint.messages if checkpoint is not None else 0
+        return _Kept(marks, found, view, messages, read.point, len(before) + ahead)
+
+    def _lean(self, found: Found) -> int:
+        return 0 if Picker(found).can_pick else LEAN_CHARACTERS
 
     def _messages_between(self, found: Found, first: int, last: int) -> tuple[int, list[Message]]:
         """How many lines a session has, and the messages on some of them.
@@ -117,19 +190,10 @@ class SessionReader:
                 reading.messages[number] = _always_active(message)
             return source.line_count, reading.messages
 
-    def _whole_text(self, found: Found, wanted: Message) -> str:
-        if found.dialect in PARSERS and found.growing and not found.within:
-            with LineSource.open(Path(found.absolute)) as source:
-                parser = PARSERS[found.dialect](ROLES)
-                lines = _lines_between(source, wanted.line_start, wanted.line_end)
-                candidates = read_lines(parser, lines, growing=False).messages
-        else:
-            candidates = SessionSource().read(found, ROLES).reading.messages
-        shown = wanted.text[: SHOWN_CHARACTERS // 2]
-        for message in candidates:
-            if message.role == wanted.role and message.text.startswith(shown):
-                return message.text
-        return wanted.text
+    def _whole_text(self, found: Found, seq: int) -> str:
+        """The text of one message of a session that can only be read whole."""
+        messages = SessionSource().read(replace(found, origins=()), ROLES).reading.messages
+        return messages[seq].text if seq < len(messages) else ""
 
 
 def _marks(found: Found) -> _Marks:
@@ -144,4 +208,9 @@ def _lines_between(source: LineSource, first: int, last: int) -> Iterator[Line]:
 
 
 def _always_active(message: Message) -> Message:
-    return replace(message, active=True)
+    return message if message.active else replace(message, active=True)
+
+
+def _without_text(message: Message) -> Message:
+    """A long message, its text to be read again."""
+    return replace(message, parts=tuple(part._replace(text="") for part in message.parts))

@@ -21,7 +21,7 @@ from core.sources.transcripts.found import Found, Origin, path_stat
 from core.sources.transcripts.gemini import GeminiParser
 from core.sources.transcripts.model import ROLES, SPOKEN, Checkpoint, Facts, Message, Role, Session
 from core.sources.transcripts.openclaw import OpenClawParser
-from core.sources.transcripts.parser import Position, Reading, RecordParser, Restart, read_lines
+from core.sources.transcripts.parser import Keep, Position, Reading, RecordParser, Restart, read_lines
 from core.sources.transcripts.pi import PiParser, session_id
 from core.sources.transcripts.records import lines_of, opened, unpacked
 from core.sources.transcripts.stores import read_store
@@ -85,28 +85,28 @@ class SessionSource:
         wanted: Iterable[Role] = SPOKEN,
         *,
         resume: ResumePoint | None = None,
-        most: int | None = None,
+        keep: Keep | None = None,
         cancel: threading.Event | None = None,
     ) -> SessionReading:
         """Read a session, from `resume` on where the file still is the one it was. Raises OSError, SyncCancelled.
 
-        Texts of roles that are not `wanted` are left out; of the others `most` characters are kept.
+        Texts of roles that are not `wanted` are left out; of the others as much is held as `keep` says.
         """
         wanted = frozenset(wanted)
         if found.within:
-            return self._read_within(found, wanted, resume)
+            return self._read_within(found, wanted, resume, keep)
         if found.dialect == "opencode":
             return SessionReading(found, opencode.read_legacy(Path(found.absolute), wanted), found.stat, None)
         if found.absolute.endswith(".json"):
             return _read_object(found, wanted)
         parser_class = PARSERS[found.dialect]
         if found.growing:
-            return self._read_growing(found, parser_class, wanted, resume, most, cancel)
+            return self._read_growing(found, parser_class, wanted, resume, keep, cancel)
         with opened(found.absolute) as file:
             stat = _stat_of(file, found)
         with unpacked(found.absolute) as read:
             parser = parser_class(wanted, self._repeats(found))
-            parser.most = most
+            parser.keep = keep
             reading = read_lines(parser, lines_of(read), growing=False, cancel=cancel)
         return SessionReading(found, self._without_copies(found, reading, wanted), stat, None)
 
@@ -116,7 +116,7 @@ class SessionSource:
         parser_class: type[RecordParser],
         wanted: frozenset[Role],
         resume: ResumePoint | None,
-        most: int | None,
+        keep: Keep | None,
         cancel: threading.Event | None,
     ) -> SessionReading:
         with opened(found.absolute) as file:
@@ -127,6 +127,7 @@ class SessionSource:
                 point = resume.checkpoint
                 if stat.size > point.offset and Anchor.of(file, point.offset) == resume.anchor:
                     parser = parser_class(wanted, repeats)
+                    parser.keep = keep
                     parser.resume(point)
                     file.seek(point.offset)
                     lines = lines_of(file.read, offset=point.offset, number=point.line)
@@ -136,7 +137,7 @@ class SessionSource:
                         file.seek(0)
             if reading is None:
                 parser = parser_class(wanted, repeats)
-                parser.most = most
+                parser.keep = keep
                 reading = read_lines(parser, lines_of(file.read), cancel=cancel)
                 reading = self._without_copies(found, reading, wanted)
             checkpoint = reading.checkpoint
@@ -145,7 +146,9 @@ class SessionSource:
                 point_now = ResumePoint(checkpoint, Anchor.of(file, checkpoint.offset))
         return SessionReading(found, reading, stat, point_now)
 
-    def _read_within(self, found: Found, wanted: frozenset[Role], resume: ResumePoint | None) -> SessionReading:
+    def _read_within(
+        self, found: Found, wanted: frozenset[Role], resume: ResumePoint | None, keep: Keep | None
+    ) -> SessionReading:
         if found.dialect == "aider":
             start, end, line = (int(number) for number in found.within.split(":"))
             with opened(found.absolute) as file:
@@ -157,7 +160,7 @@ class SessionSource:
         checkpoint = resume.checkpoint if resume is not None else None
         reading = read_store(
             found.absolute,
-            lambda store: openclaw_store.read_session(store, found.within, wanted, checkpoint=checkpoint),
+            lambda store: openclaw_store.read_session(store, found.within, wanted, checkpoint=checkpoint, keep=keep),
         )
         point = ResumePoint(reading.checkpoint, None) if reading.checkpoint is not None else None
         return SessionReading(found, reading, found.stat, point)

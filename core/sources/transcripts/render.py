@@ -58,6 +58,25 @@ def render(messages: Iterable[Message], redact: Redact, roles: Iterable[Role] = 
     return rendered
 
 
+def said_by_line(messages: Iterable[Message], redact: Redact, roles: Iterable[Role], most: int) -> list[str]:
+    """What these roles said on each physical line, masked, as one line of text each; "" where they said nothing.
+
+    A message stands on the line where it begins; one of `most` characters or more is cut and ends with `…`. Left
+    branches are left out.
+    """
+    wanted = frozenset(roles)
+    messages = list(messages)
+    said: list[str] = [""] * max((message.line_end for message in messages), default=0)
+    for message in messages:
+        if message.active and message.role in wanted:
+            words = said_words(message.text, redact)[:most]
+            more = " …" if len(message.text) >= most else ""
+            before = said[message.line_start - 1]
+            text = f"{LABELS[message.role]}: {words}{more}"
+            said[message.line_start - 1] = f"{before} {text}" if before else text
+    return said
+
+
 def message_lines(message: Message, redact: Redact) -> list[tuple[int, str]]:
     """The lines of one message, each with the physical line where its text begins."""
     label = LABELS[message.role]
