@@ -375,11 +375,7 @@ class Memory:
             return ()
 
     def session(self, path: str, *, near: int | None = None, cancel: threading.Event | None = None) -> SessionView:
-        """A transcript's messages, masked, for showing; again the same view until the file changes.
-
-        With `near`, a physical line, a large one is opened at once: only the part around that line (`is_part`). Raises
-        NotAllowed, OSError, Undecodable, SyncCancelled.
-        """
+        """A transcript, masked; with `near` of a large one at once the part around that line. Raises like `lines`."""
         if self._sessions is None:
             raise NotAllowed("transcripts are not read", remedy="name their agents in the setting sessions.agents")
         return self._sessions.view(path, near, cancel)

@@ -126,7 +126,7 @@ async def test_the_screens_are_one_key_apart_and_keep_what_was_typed(deck: Any, 
 
 @pytest.mark.parametrize("mode", ["search", "sessions", "status", "files"])
 async def test_help_names_every_key_of_the_screen(deck: Any, memory: Memory, mode: str) -> None:
-    async with deck(memory, size=(100, 60)) as running:
+    async with deck(memory, size=(100, 70)) as running:
         running.app.action_show(mode)
         await running.pilot.pause()
         await running.press("f1")

@@ -16,7 +16,7 @@ from textual.reactive import var
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
-from core import MemdeckError, Memory, NotAllowed
+from core import Hit, MemdeckError, Memory, NotAllowed, SearchMode, SearchResult
 from tui.bindings import load_keymap
 from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
@@ -25,12 +25,13 @@ from tui.editor import edit_at
 from tui.event_log import LogLine, log_line
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
-from tui.screens.documents import FilesScreen, SessionsScreen
+from tui.screens.documents import FilesScreen
 from tui.screens.first_run import FirstRunScreen
 from tui.screens.help import Help
 from tui.screens.note import QuickNote
 from tui.screens.palette import Palette
 from tui.screens.search import SearchScreen
+from tui.screens.sessions import SessionsScreen
 from tui.screens.status import StatusScreen
 from tui.state import DeckState
 from tui.text import shown
@@ -246,6 +247,18 @@ class MemdeckApp(App[None], inherit_bindings=False):
             problem = f"{path} is gone"
         if problem:
             self.say(problem, "warning")
+
+    async def show_hit(self, hit: Hit, result: SearchResult, mode: SearchMode) -> None:
+        """Show a hit of a transcript on the sessions screen, from where escape comes back."""
+        await self.switch_mode("sessions")
+        if isinstance(self.screen, SessionsScreen):
+            self.screen.open_hit(hit, result, mode)
+
+    async def show_file(self, path: str) -> None:
+        """Show a memory file on the files screen."""
+        await self.switch_mode("files")
+        if isinstance(self.screen, FilesScreen):
+            self.screen.input.value = path
 
     # Keys
 

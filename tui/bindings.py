@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Scope = Literal["app", "deck", "browse", "search", "files", "status"]
+Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status"]
 
 SCREENS: Mapping[str, tuple[Scope, ...]] = {
-    "search": ("search", "browse", "deck", "app"),
-    "sessions": ("browse", "deck", "app"),
+    "search": ("search", "browse", "preview", "deck", "app"),
+    "sessions": ("sessions", "browse", "deck", "app"),
     "status": ("status", "deck", "app"),
-    "files": ("files", "browse", "deck", "app"),
+    "files": ("files", "browse", "preview", "deck", "app"),
 }
 """Each screen with the scopes that are reachable on it, innermost first."""
 
@@ -43,7 +43,10 @@ class KeyBinding:
     @property
     def needs_row(self) -> bool:
         """Whether it does something only where the list has a row."""
-        return self.id.startswith(("hit.", "copy.", "open.", "preview.")) or self.id == "search.explain"
+        return (
+            self.id.startswith(("hit.", "copy.", "open.", "preview.", "session.", "memory."))
+            or self.id == "search.explain"
+        )
 
 
 TABLE: tuple[KeyBinding, ...] = (
@@ -92,26 +95,36 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("hit.open", "enter", "open", "Go into the preview", "browse", "open", 10, palette=False),
     KeyBinding("hit.next", "right_square_bracket", "step(1)", "Next row, also from the preview", "browse"),
     KeyBinding("hit.previous", "left_square_bracket", "step(-1)", "Previous row, also from the preview", "browse"),
-    KeyBinding("hit.mark", "space", "mark", "Mark the row; cite copies all marked", "browse", "mark", 52),
+    KeyBinding("hit.mark", "space", "mark", "Mark the row; cite copies all marked", "preview", "mark", 52),
     KeyBinding("query.focus", "slash", "query", "Go to the text field", "browse", "type", 15),
     KeyBinding("copy.citation", "ctrl+y,y", "copy_citation", "Copy the citation", "browse", "cite", 30),
     KeyBinding("copy.text", "Y", "copy_cited", "Copy the cited text", "browse", "text", 35),
     KeyBinding("open.editor", "e,f6", "edit", "Open in $EDITOR at the line", "browse", "editor", 60),
     KeyBinding("preview.size", "ctrl+o", "preview_size", "Preview: split, full, off", "browse", "size", 40),
-    KeyBinding("preview.wrap", "w", "preview_wrap", "Wrap long lines, or not", "browse", "wrap", 70),
+    KeyBinding("preview.wrap", "w", "preview_wrap", "Wrap long lines, or not", "preview", "wrap", 70),
     KeyBinding("preview.goto", "number_sign,ctrl+g", "goto", "Go to a line: 123 or 120-140", "browse", "line", 75),
     KeyBinding("preview.find", "f", "find", "Find in this file", "browse", "find", 45),
     KeyBinding("preview.find_next", "n", "find_step(1)", "Next match in this file", "browse"),
     KeyBinding("preview.find_previous", "N", "find_step(-1)", "Previous match in this file", "browse"),
     KeyBinding("preview.select", "v", "select", "Select lines: move, then cite or text", "browse", "select", 48),
-    KeyBinding("preview.left", "left,h", "move('left')", "Scroll lines left; fold hits", "browse", palette=False),
-    KeyBinding("preview.right", "right,l", "move('right')", "Scroll lines right; unfold", "browse", palette=False),
+    KeyBinding("preview.left", "left,h", "move('left')", "Scroll lines left; fold hits", "preview", palette=False),
+    KeyBinding("preview.right", "right,l", "move('right')", "Scroll lines right; unfold", "preview", palette=False),
     KeyBinding("search.mode", "ctrl+r", "mode_next", "Mode: hybrid, keyword, semantic", "search", "mode", 50),
     KeyBinding("search.source", "ctrl+f", "source_next", "Source: all, or one of them", "search", "source", 55),
     KeyBinding("search.dates", "t,f8", "dates_next", "Dates: any time, the last days, or typed", "search", "dates", 56),
     KeyBinding("search.group", "d", "group", "Hits by document, or by score", "search", "group", 62),
     KeyBinding("search.history", "f7", "history", "Earlier queries; also up at an empty query", "search"),
     KeyBinding("search.explain", "x", "explain", "Say why the hit stands where it stands", "search", "why", 65),
+    KeyBinding("hit.transcript", "m", "transcript", "Open the transcript at the hit", "search", "transcript", 46),
+    KeyBinding("session.turn_next", "J", "turn(1)", "Next message", "sessions", "message", 22),
+    KeyBinding("session.turn_previous", "K", "turn(-1)", "Previous message", "sessions"),
+    KeyBinding("session.raw", "r", "raw", "Show the message's raw record, or not", "sessions", "raw", 12),
+    KeyBinding("session.whole", "a", "whole", "Show all of a long message, or its beginning", "sessions", "all", 33),
+    KeyBinding("session.role", "o", "role_next", "Show: all, said, user, assistant, tools", "sessions", "roles", 50),
+    KeyBinding("session.unfold", "right,l", "fold(False)", "Show the subagents of a session", "sessions"),
+    KeyBinding("session.fold", "left,h", "fold(True)", "Put the subagents under their session", "sessions"),
+    KeyBinding("session.resume", "R", "copy_resume", "Copy the agent's resume command", "sessions", "resume", 56),
+    KeyBinding("memory.save", "s", "save", "Save selected or last 15 messages as memory", "sessions", "save", 42),
     KeyBinding("files.state", "o", "state_next", "Show: indexed, failed, skipped", "files", "show", 50),
     KeyBinding("status.reindex", "r", "reindex", "Bring the index in step with the files", "status", "sync", 10),
     KeyBinding("status.pause", "p", "pause", "Hold the log still; work goes on", "status", "pause", 20),

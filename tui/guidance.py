@@ -106,6 +106,27 @@ def sessions_off() -> Content:
     )
 
 
+def no_sessions(agents: Sequence[str], state: DeckState) -> Content:
+    """Agents are named, but no transcript of theirs is indexed."""
+    names = shown(", ".join(agents)) or "the paths that are named"
+    if state.syncing:
+        return _lines([("Reading the transcripts of ", ""), (names, "bold"), "…"])
+    return _lines(
+        [("No transcripts yet of ", "bold"), (names, "bold")],
+        "",
+        "They are looked for in each agent's usual place, and where sessions.paths in config.toml says.",
+        ("memdeck status names what could not be read; 3 shows it, r there looks again.", "$text-muted"),
+    )
+
+
+def no_session_matches(query: str) -> Content:
+    return _lines(
+        [("No transcript has ", ""), (shown(query), "bold"), " in its title, agent or folder"],
+        "",
+        "Clear the field to see all; what was said is found on the search screen (1), with source:sessions.",
+    )
+
+
 def first_run(looked: tuple[Path, ...]) -> Content:
     """No workspace was found."""
     rows: list[Part | list[Part]] = [

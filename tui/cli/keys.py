@@ -11,8 +11,10 @@ from tui.cli.common import Scope, json_option, loaded_settings, scope_options
 _SCOPES = {
     "app": "everywhere",
     "deck": "on every screen",
-    "browse": "search and files",
+    "browse": "search, sessions, files",
+    "preview": "search and files",
     "search": "search",
+    "sessions": "sessions",
     "files": "files",
     "status": "status",
 }

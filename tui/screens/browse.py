@@ -34,7 +34,7 @@ SIZES = ("split", "full", "off")
 class BrowseScreen(ReadingScreen, Generic[T]):
     """Subclasses say which list it is (`make_list`), what a row points at (`target`), and fill the list."""
 
-    BINDINGS = bindings_of("browse")
+    BINDINGS = bindings_of("browse", "preview")
     PLACEHOLDER: ClassVar[str] = ""
     STARTS_TYPING: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""The files and sessions screens: what is indexed, what is not and why, narrowed by typing."""
+"""The files screen: what is indexed, what is not and why, narrowed by typing."""
 
 from __future__ import annotations
 
@@ -121,18 +121,6 @@ class FilesScreen(DocumentsScreen):
 
     NAME = "files"
     BINDINGS = bindings_of("files")
-
-
-class SessionsScreen(DocumentsScreen):
-    """The transcripts; says how to switch them on while they are off."""
-
-    NAME = "sessions"
-    SOURCE = "sessions"
-
-    def nothing(self) -> Content:
-        if self.deck.memory.settings.settings.sessions.agents:
-            return super().nothing()
-        return guidance.sessions_off()
 
 
 def _indexed(row: IndexedDocument) -> FileRow:

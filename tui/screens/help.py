@@ -16,8 +16,8 @@ from tui.text import fitted
 from tui.widgets.line import Line
 
 _AREAS = {
-    "search": "search", "files": "files", "status": "status",
-    "browse": "rows and preview", "deck": "moving", "app": "everywhere",
+    "search": "search", "sessions": "sessions", "files": "files", "status": "status",
+    "browse": "rows and preview", "preview": "preview", "deck": "moving", "app": "everywhere",
 }  # fmt: skip
 _KEY_CELLS = 12
 

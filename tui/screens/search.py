@@ -277,6 +277,14 @@ class SearchScreen(BrowseScreen[Hit]):
         if hit is not None:
             self.deck.push_screen(Explanation(hit, (self.hits.highlighted or 0) + 1))
 
+    async def action_transcript(self) -> None:
+        hit, result = self.hits.current, self.result
+        if hit is None or result is None or hit.source != "sessions":
+            self.deck.say("this is no hit of a transcript")
+        else:
+            self.used()
+            await self.deck.show_hit(hit, result, self.mode)
+
     # The index changes
 
     def state_changed(self, state: DeckState) -> None:

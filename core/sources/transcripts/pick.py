@@ -29,8 +29,9 @@ class Picker:
     Safe to use from several threads.
     """
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Found, *, can_pick: bool = True) -> None:
         self._found = found
+        self._may_pick = can_pick
         self._lines: LineSource | None = None
         self._lock = threading.Lock()
 
@@ -38,7 +39,7 @@ class Picker:
     def can_pick(self) -> bool:
         """Whether a message can be had from its lines alone, without reading what stands before them."""
         found = self._found
-        if found.dialect == "gemini" or found.dialect not in PARSERS:
+        if not self._may_pick or found.dialect == "gemini" or found.dialect not in PARSERS:
             return False
         return found.dialect == openclaw.DIALECT if found.within else self._is_plain
 

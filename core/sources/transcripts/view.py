@@ -133,6 +133,10 @@ class SessionView:
         """The physical lines of a message, first and last, without reading it. Raises IndexError."""
         return self._starts[seq], self._ends[seq]
 
+    def lines_of(self, seq: int) -> tuple[int, ...]:
+        """The physical lines whose records make up a message, in order. Raises IndexError."""
+        return tuple(dict.fromkeys(part.line for part in self._messages[seq].parts))
+
     def moment(self, seq: int) -> int | None:
         """When a message was said, in epoch ms, without reading it. Raises IndexError."""
         return self._messages[seq].ts
