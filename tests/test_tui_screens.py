@@ -184,15 +184,15 @@ async def test_a_first_run_asks_for_a_folder_and_goes_on_with_it(deck: Any, memo
 
 
 async def test_a_moved_key_works_and_its_old_one_does_not(deck: Any, memory_of: Callable[..., Memory]) -> None:
-    memory = memory_of({"MEMORY.md": "# A\n\nneedle\n"}, keymap={"app.screen_next": "f8"})
+    memory = memory_of({"MEMORY.md": "# A\n\nneedle\n"}, keymap={"app.screen_next": "f12"})
     async with deck(memory) as running:
         await running.press("ctrl+t")
         await running.pilot.pause()
         assert running.app.current_mode == "search"
-        await running.press("f8")
+        await running.press("f12")
         await running.pilot.pause()
         assert running.app.current_mode == "sessions"
-        assert "f8 screen" in running.lines()[-1]
+        assert "f12 screen" in running.lines()[-1]
 
 
 @pytest.mark.parametrize(
