@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +43,6 @@ class EventBus:
             try:
                 listener(event)
             except Exception:
-                log.exception("a listener failed on %s", type(event).__name__)
+                import logging
+
+                logging.getLogger(__name__).exception("a listener failed on %s", type(event).__name__)

@@ -74,6 +74,7 @@ def test_a_running_search_imports_nothing_that_it_does_not_need(tmp_path: Path) 
     run = "from tui.cli.root import run"
     modules_after(f"{run}\nrun({['index', '--no-vectors', *arguments]!r})")
     loaded = modules_after(f"{run}\nassert run({['search', '--mode', 'keyword', 'needle', *arguments]!r}) == 0")
+    assert not loaded & {"asyncio", "concurrent.futures", "json5", "logging", "tempfile", "tomllib"}
     assert not loaded & {*HEAVY, "rich", "httpx", "tomlkit", "pydantic", "numpy", "tokenizers", "sqlite_vec"}
     assert not loaded & {"core.sync.worker", "core.status", "core.doctor", "core.events", "core.embedding.providers"}
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.errors import SettingsError
-from core.settings import load_settings, write_setting
+from core.settings import load_settings
 from core.settings.files import toml_lines
 from core.settings.keys import leaves
 from core.settings.presets import PRESETS
+from core.settings.write import write_setting
 
 BEFORE = """\
 # My settings.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,8 @@ from core.sync.provider_memory import failover_of, has_vectors
 from core.types import Finding, SearchRequest, SearchResult, SyncReason, SyncReport
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from core.bus import EventBus
     from core.sync.intake import Intake
     from core.sync.messages import ProgressListener, SyncRequested, Ticket
@@ -252,6 +253,8 @@ class BuiltinBackend:
         return self._wait_for(SyncRequested("manual", ticket=ticket, forget=forget, remember=remember), ticket)
 
     def _wait_for(self, request: SyncRequested, ticket: Ticket) -> SyncReport:
+        from concurrent.futures import CancelledError
+
         self.worker.post(request)
         self.worker.start()
         while True:

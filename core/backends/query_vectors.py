@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from core.embedding.base import Embedder, Vector
 from core.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 KEPT = 256
 
@@ -25,6 +28,8 @@ class QueryVectors:
 
         Whoever gives up on it just stops waiting: the vector is kept for the next time.
         """
+        from concurrent.futures import Future
+
         future: Future[Vector] = Future()
         key = (embedder.identity.key, query)
         with self._lock:

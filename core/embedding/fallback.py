@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -12,8 +11,6 @@ from core.embedding.base import Embedder, StateStore, text_goes_to
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
 from core.types import EmbeddingIdentity
-
-log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 600.0
 """How long failures that may pass are put up with: an outage does not make an index anew."""
@@ -113,7 +110,7 @@ class Failover:
             self._remember(state)
             return False
         self._remember(replace(state, switched=now, switches=state.switches + 1))
-        log.warning("%s is used in place of %s: %s", self._standby.identity, self._selection.requested, error)
+        _warn("%s is used in place of %s: %s", self._standby.identity, self._selection.requested, error)
         return True
 
     def retry_primary(self) -> bool:
@@ -142,7 +139,7 @@ class Failover:
                 if state.primary == key and all(isinstance(number, int | float) for number in numbers):
                     return state
             except (TypeError, ValueError):
-                log.warning("what was remembered of the fallback cannot be read")
+                _warn("what was remembered of the fallback cannot be read")
         return _State(key)
 
     def _remember(self, state: _State) -> None:
@@ -158,3 +155,9 @@ class Failover:
 def is_final(error: EmbeddingError) -> bool:
     """Whether waiting cannot help."""
     return isinstance(error, QuotaExhausted | ProviderUnavailable) or not error.retryable
+
+
+def _warn(message: str, *parts: object) -> None:
+    import logging  # a search that warns of nothing does without
+
+    logging.getLogger(__name__).warning(message, *parts)

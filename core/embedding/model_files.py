@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,6 +173,8 @@ def _read_json(path: Path) -> dict[str, object]:
 def _write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write atomically: several processes may do so at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.embedding.base import Vector, normalised
 from core.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 NICENESS = 10
 
@@ -35,16 +38,24 @@ class BatchThreads:
 
     def __init__(self, threads: int | None = None) -> None:
         self.count = threads or default_threads()
-        self._executor = ThreadPoolExecutor(self.count, "memdeck-model", initializer=_lower_priority)
         self._closed = threading.Event()
+
+    @cached_property
+    def _executor(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(self.count, "memdeck-model", initializer=_lower_priority)
 
     def map(self, work: Callable[[Item], Made], items: Sequence[Item], cancel: threading.Event | None) -> list[Made]:
         """`work` of each item, in order. Raises EmbeddingError when cancelled or closed, and what `work` raises."""
+        from concurrent.futures import CancelledError
 
         def guarded(item: Item) -> Made:
             raise_if_cancelled(cancel, self._closed)
             return work(item)
 
+        if self._closed.is_set():
+            raise EmbeddingError("the embedder is closed")
         try:
             futures = [self._executor.submit(guarded, item) for item in items]
         except RuntimeError:
@@ -59,7 +70,8 @@ class BatchThreads:
 
     def close(self) -> None:
         self._closed.set()
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        if "_executor" in self.__dict__:
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 def default_threads() -> int:

@@ -18,7 +18,6 @@ from core.settings.paths import (
 )
 from core.settings.presets import PRESETS
 from core.settings.trust import distrust_workspace_file, is_trusted, trust_workspace_file
-from core.settings.write import write_setting
 
 __all__ = [
     "PRESETS",
@@ -41,5 +40,4 @@ __all__ = [
     "user_data_dir",
     "user_state_dir",
     "workspace_file",
-    "write_setting",
 ]

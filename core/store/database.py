@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import threading
 import time
@@ -334,6 +333,8 @@ class Database:
         with suppress(apsw.Error):
             self.connection.close(True)
         if self._copy is not None:
+            import shutil
+
             shutil.rmtree(self._copy.parent, ignore_errors=True)
 
     def __enter__(self) -> Database:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from core.store.database import Database
-from core.store.documents import Documents
-from core.store.embedding_cache import EmbeddingCache
-from core.store.keyword_rows import KeywordRows
 from core.store.texts import storable
 from core.types import Source
 
@@ -15,6 +12,9 @@ def forget(database: Database, source: Source, path: str, *, now_ms: int) -> int
 
     The bytes stay in free pages and in the write-ahead log until `purge`. Raises StoreError.
     """
+    from core.store.documents import Documents
+    from core.store.embedding_cache import EmbeddingCache
+
     documents = Documents(database)
     with database.transaction():
         found = documents.get_document(source, path)
@@ -47,6 +47,8 @@ def purge(database: Database) -> bool:
     one segment each. False when a search that is running keeps the log from being emptied: call it again later. Not
     inside a transaction. Raises StoreError.
     """
+    from core.store.keyword_rows import KeywordRows
+
     KeywordRows(database).optimize()
     database.run("DELETE FROM requests WHERE done_ms IS NOT NULL")
     database.rows("PRAGMA incremental_vacuum")

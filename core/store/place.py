@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
-import tempfile
 from pathlib import Path
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -62,6 +60,9 @@ def move_aside(path: Path) -> Path:
 
 def private_copy(path: Path) -> Path:
     """The database and its write-ahead log in a temporary folder of one's own; the caller removes the folder."""
+    import shutil
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="memdeck-"))
     try:
         copy = folder / path.name
