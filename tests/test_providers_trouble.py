@@ -537,6 +537,29 @@ def test_the_key_appears_nowhere(
     assert "header-secret-77" not in everything
 
 
+@pytest.mark.parametrize(
+    ("header", "echoed"),
+    [
+        ("Bearer gateway-token-1", "token gateway-token-1 is not allowed"),
+        ("session=cookie-secret-2; theme=dark", "the session cookie-secret-2 is over"),
+        ("Basic dXNlcjpwYXNzd29yZA==", "who is dXNlcjpwYXNzd29yZA== anyway"),
+        ("plain-secret-3", " " * 391 + "plain-secret-3"),
+    ],
+)
+def test_no_part_of_a_header_appears_in_an_error(server: ProviderServer, quick: None, header: str, echoed: str) -> None:
+    embedder = remote(server, remote={"headers": {"Authorization": header}})
+    said = []
+    for answer in (Answer({"error": echoed}, 403), Answer({"message": echoed}, 404), Answer(echoed.encode(), 500)):
+        server.rule = lambda _, answer=answer: answer
+        with pytest.raises(EmbeddingError) as caught:
+            embedder.embed_documents(["a"])
+        said.append(str(caught.value))
+    embedder.close()
+
+    secret = max(header.replace(";", " ").replace("session=", "").split(), key=len)
+    assert not [line for line in said if secret[:8] in line]
+
+
 def test_a_key_that_no_header_can_hold_is_refused_without_being_shown() -> None:
     from core.embedding.providers import make_remote
     from core.settings import settings_of

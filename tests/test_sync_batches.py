@@ -157,7 +157,7 @@ def test_a_sync_need_not_wait_for_a_batch(server: ProviderServer, bench: Callabl
     assert (report.vectors_made, report.vectors_waiting) == (0, 60)
 
     server.batch_looks = 0
-    here.until(lambda: here.vectors()[0][2] == 60)
+    here.until(lambda: here.vectors()[0][1:] == ("active", 60))
     assert_vectors_are_right(here.store, 60)
 
 

@@ -31,6 +31,7 @@ _QUOTA = re.compile(
     r"|credit balance|payment required|quota (?:is )?(?:exhausted|used up)",
     re.I,
 )
+_BETWEEN_SECRETS = re.compile(r"[\s;,=:]+")
 _SECRETS = re.compile(r"\b(?:sk|pa|rk|AIza|Bearer)[-_ ]?[-\w*.]{8,}")
 
 
@@ -65,10 +66,11 @@ class Addressee:
     is_quota: Callable[[str, object], bool] | None = None
 
     def cleaned(self, text: str) -> str:
-        """A provider's words on one short line, without a secret."""
-        for secret in self.secrets:
-            if len(secret) >= 6:
-                text = text.replace(secret, "***")
+        """A provider's words on one short line, without a secret; of a header like "Bearer TOKEN" neither part."""
+        parts = {part for secret in self.secrets for part in (secret, *_BETWEEN_SECRETS.split(secret))}
+        for part in sorted(parts, key=len, reverse=True):
+            if len(part) >= 6:
+                text = text.replace(part, "***")
         return " ".join(_SECRETS.sub("***", text).split())[:QUOTED]
 
 
@@ -178,7 +180,7 @@ def _words(value: object, body: bytes) -> str:
             value = value[0]
     if isinstance(value, str):
         return value
-    return "" if value is not None else body[: 2 * QUOTED].decode("utf-8", "replace")
+    return "" if value is not None else body.decode("utf-8", "replace")
 
 
 def _host(url: str) -> str:
