@@ -85,10 +85,11 @@ class Bench:
         selection: Selection | None = None,
         settings: Settings | None = None,
         clock: Callable[[], float] = time.time,
+        store: Path | None = None,
     ) -> None:
         self.workspace = root / "ws"
         (self.workspace / "memory").mkdir(parents=True, exist_ok=True)
-        self.store = root / "index.sqlite"
+        self.store = store or root / "index.sqlite"
         self.embedder = embedder
         self.events: list[Event] = []
         bus = EventBus()

@@ -315,6 +315,10 @@ class Database:
         else:
             self.run("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))
 
+    def empty_log(self) -> bool:
+        """Write the log into the file and give its space back; False while a search needs it. Raises StoreError."""
+        return self.count("PRAGMA wal_checkpoint(TRUNCATE)") == 0
+
     @property
     def is_replaced(self) -> bool:
         """Whether another file (or none) lies at the path now; for a frozen reader also whether the file changed."""

@@ -52,4 +52,4 @@ def purge(database: Database) -> bool:
     KeywordRows(database).optimize()
     database.run("DELETE FROM requests WHERE done_ms IS NOT NULL")
     database.rows("PRAGMA incremental_vacuum")
-    return database.count("PRAGMA wal_checkpoint(TRUNCATE)") == 0
+    return database.empty_log()

@@ -9,10 +9,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from core.embedding.select import Selection
-from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreReadOnly
+from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
 from core.store.database import Database, set_aside
 from core.store.writer_lock import WriterLock
@@ -31,6 +32,9 @@ IDLE_SECONDS = 0.5
 """How long the worker sleeps on its queue before it looks at timers and at other processes."""
 FOLLOW_SECONDS = 0.1
 TAKEOVER_SECONDS = 1.0
+RETRY_SECONDS = 2.0
+LAST_RETRY_SECONDS = 60.0
+"""A sync that the store refused is tried again after RETRY_SECONDS, then after twice as long each time."""
 REOPEN_SECONDS = 5.0
 """A store that fails as read-only again this soon after it was reopened stays read-only."""
 
@@ -62,6 +66,8 @@ class IndexWorker:
         self._role: WriterRole | FollowerRole | None = None
         self._reopened_at = float("-inf")
         self._takeover_at = 0.0
+        self._later = _Later()
+        self._was_full = False
         self._mending = Mending()
         self._called = threading.Event()
         self.state = WorkerState()
@@ -126,6 +132,8 @@ class IndexWorker:
             self._handle(message)
         if self._stopping.is_set():
             return
+        if self._later.is_due():
+            self._handle(SyncRequested("interval"))
         if isinstance(self._role, FollowerRole):
             self._role.step()
             self._try_takeover()
@@ -183,6 +191,9 @@ class IndexWorker:
     def _become_writer(self, flights: list[Flight]) -> None:
         database = self._open_database()
         try:
+            if self._was_full:
+                with suppress(StoreFull):  # what fills the disk may be the log alone
+                    database.empty_log()
             for done in self._mending.mend(database):
                 self._bus.publish(StoreRecovered(at_ms=self._now_ms(), action="repaired", detail=done))
             role = WriterRole(
@@ -228,6 +239,7 @@ class IndexWorker:
         if message is not None:
             flights.append(Flight(message, [message.ticket] if message.ticket is not None else []))
         self._note(last_error=str(error), busy=False, progress=None)
+        self._was_full = isinstance(error, StoreFull)
         if isinstance(error, StoreCorrupt):
             if self._rebuild(error):
                 self._retry(flights)
@@ -241,7 +253,9 @@ class IndexWorker:
                 return
         elif isinstance(error, StoreBusy):
             log.warning("the index is busy: %s", error)
-        self._bus.publish(WorkerFailed(at_ms=self._now_ms(), error=str(error)))
+        self._note(dirty=True)
+        if self._later.put_off(str(error)):
+            self._bus.publish(WorkerFailed(at_ms=self._now_ms(), error=str(error)))
         for flight in flights:
             for ticket in flight.tickets:
                 if not ticket.done.done():
@@ -321,6 +335,8 @@ class IndexWorker:
     # -- state
 
     def _note_writer(self, role: WriterRole) -> None:
+        if role.last_report is not None:
+            self._later.settle()
         failure = role.desk.failure
         self._note(
             busy=role.is_busy,
@@ -338,3 +354,30 @@ class IndexWorker:
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
+
+
+class _Later:
+    """When what the store refused is tried again, and whether that is news. For a process that lives on."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+        self._pause = 0.0
+        self._told: str | None = None
+
+    def put_off(self, error: str) -> bool:
+        """Try later, and each time later; whether this error differs from the last one."""
+        self._pause = min(LAST_RETRY_SECONDS, self._pause * 2) if self._told is not None else RETRY_SECONDS
+        self._at = time.monotonic() + self._pause
+        is_news, self._told = error != self._told, error
+        return is_news
+
+    def is_due(self) -> bool:
+        """Whether it is time, once."""
+        if self._at is None or time.monotonic() < self._at:
+            return False
+        self._at = None
+        return True
+
+    def settle(self) -> None:
+        """All is well again."""
+        self._told = None
