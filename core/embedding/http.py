@@ -139,9 +139,19 @@ class Connection:
 
         if self._client is None:
             limits = httpx.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
-            self._client = httpx.AsyncClient(
-                headers=self._headers, limits=limits, trust_env=not self._here, follow_redirects=False
-            )
+            try:  # errors are named in our words: the address of a proxy may hold a password
+                self._client = httpx.AsyncClient(
+                    headers=self._headers, limits=limits, trust_env=not self._here, follow_redirects=False
+                )
+            except ImportError:
+                message = f"{self.host} is behind a SOCKS proxy, for which the package socksio is missing"
+                raise ProviderUnavailable(message, remedy="pip install 'httpx[socks]', or unset ALL_PROXY") from None
+            except (OSError, ValueError, httpx.InvalidURL) as error:
+                certificates = isinstance(error, OSError)
+                what = "the certificates cannot be read" if certificates else "the address of the proxy makes no sense"
+                names = "SSL_CERT_FILE and SSL_CERT_DIR" if certificates else "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
+                message = f"no connection to {self.host} can be made: {what}"
+                raise ProviderUnavailable(message, remedy=f"check {names} in the environment") from None
         return self._client
 
     async def _exchange(self, request: Request, timeout: float, most_bytes: int) -> Reply:
