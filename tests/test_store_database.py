@@ -48,7 +48,7 @@ def set_all(database: Database, **values: str) -> None:
 def set_and_fail(database: Database, key: str, later: str = "later") -> None:
     with database.transaction():
         database.set_meta(key, "1")
-        database.before_commit(lambda: database.set_meta(later, "1"))
+        database.before_commit(lambda _: database.set_meta(later, "1"), None)
         raise ValueError("stop")
 
 
@@ -341,7 +341,7 @@ def test_deferred_work_belongs_to_its_transaction(store: Path) -> None:
     with Database.open(store) as database:
         with database.transaction():
             with database.transaction():
-                database.before_commit(lambda: database.set_meta("late", "1"))
+                database.before_commit(lambda _: database.set_meta("late", "1"), None)
             assert database.meta("late") is None
         assert database.meta("late") == "1"
 
@@ -350,7 +350,7 @@ def test_deferred_work_that_fails_undoes_the_transaction(store: Path) -> None:
     def fail_late(database: Database) -> None:
         with database.transaction():
             database.set_meta("k", "v")
-            database.before_commit(lambda: database.rows("SELECT * FROM no_such_table"))
+            database.before_commit(lambda _: database.rows("SELECT * FROM no_such_table"), None)
 
     with Database.open(store) as database:
         with pytest.raises(StoreError):

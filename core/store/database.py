@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import apsw
@@ -21,6 +21,7 @@ from core.store.place import is_foreign, is_network_file_system, move_aside, pri
 from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES
 
 Value = None | int | float | str | bytes
+Item = TypeVar("Item")
 
 BUSY_MS = 5000
 CACHE_KIB = 65536
@@ -63,7 +64,7 @@ class Database:
         self._copy = copy
         self._seen = _marks(path, frozen=False)
         self._depth = 0
-        self._deferred: list[Callable[[], None]] = []
+        self._deferred: list[tuple[Callable[[list[Any]], None], object]] = []
 
     @classmethod
     def open(
@@ -261,21 +262,24 @@ class Database:
         finally:
             self._depth -= 1
 
-    def before_commit(self, work: Callable[[], None]) -> None:
-        """Do `work` when the outermost transaction in hand is about to commit, at once when there is none.
+    def before_commit(self, write: Callable[[list[Item]], None], item: Item) -> None:
+        """Have `write` take all its items as the outermost transaction commits, or at once when there is none.
 
         FTS5 writes out all that it holds at every savepoint: keyword rows wait for the end, which halves their cost.
         """
         if self._depth == 0:
             with self.transaction():
-                work()
+                write([item])
         else:
-            self._deferred.append(work)
+            self._deferred.append((write, item))
 
     def _run_deferred(self) -> None:
-        deferred, self._deferred = self._deferred, []
-        for work in deferred:
-            work()
+        items: dict[Callable[[list[Any]], None], list[object]] = {}
+        for write, item in self._deferred:
+            items.setdefault(write, []).append(item)
+        self._deferred = []
+        for write, some in items.items():
+            write(some)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

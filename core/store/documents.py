@@ -15,6 +15,7 @@ from core.store.embedding_queue import EmbeddingQueue
 from core.store.file_errors import FileErrors
 from core.store.identity import Identities, in_force_of
 from core.store.keyword_rows import KeywordRows, keyword_row
+from core.store.row_batches import insert_rows
 from core.store.texts import storable
 from core.store.vector_rows import VectorRows
 from core.types import Chunk, Document, Source, StatKey
@@ -110,9 +111,9 @@ class Documents(DocumentReader, FileErrors):
             "UPDATE chunks SET ordinal = ?, start_line = ?, end_line = ?, line_map = ?, observed_ms = ? WHERE id = ?",
             moved,
         )
-        self._database.run_many(
-            "INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, heading, text, embed_hash, line_map, "
-            "observed_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        insert_rows(
+            self._database,
+            "chunks (id, file_id, ordinal, start_line, end_line, heading, text, embed_hash, line_map, observed_ms)",
             [
                 (chunk_id, file_id, *chunk.place[:3], chunk.heading, chunk.text, chunk.embed_hash, *chunk.place[3:])
                 for chunk_id, chunk in added

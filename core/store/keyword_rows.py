@@ -6,7 +6,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.store.database import Database
+from core.store.database import Database, id_array
+from core.store.row_batches import insert_rows
 from core.text.analysis import fold, index_head, index_text
 
 KEYWORD_TABLES = ("chunks_fts", "chunks_trigram")
@@ -30,49 +31,62 @@ def keyword_row(chunk_id: int, heading: Sequence[str], path: str, text: str) -> 
     return KeywordRow(chunk_id, index_head(heading, path), index_text(text, folded), folded)
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Rows that go, then rows that come, in these tables."""
+
+    tables: Sequence[str]
+    gone: Sequence[int]
+    rows: Sequence[KeywordRow]
+
+
 class KeywordRows:
-    """Writing happens at the end of the caller's transaction."""
+    """Writing happens at the end of the caller's transaction: by one statement for each table where it can be.
+
+    Each statement waits for the interpreter's lock when it is done. One for each row would wait most of the time while
+    another thread computes; and FTS5 begins a segment with each that writes many rows.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def replace(self, gone: Sequence[int], rows: Sequence[KeywordRow]) -> None:
         """Take rows out by chunk id, then put rows in."""
-
-        def write() -> None:
-            self.delete_now(gone, KEYWORD_TABLES)
-            self.insert_now(rows)
-
         if gone or rows:
-            self._database.before_commit(write)
+            self._database.before_commit(self._write, _Change(KEYWORD_TABLES, gone, rows))
 
     def replace_heads(self, rows: Sequence[KeywordRow]) -> None:
         """Write the word rows anew: the path changed, the text did not."""
-
-        def write() -> None:
-            self.delete_now([row.chunk_id for row in rows], ("chunks_fts",))
-            self._insert_words(rows)
-
         if rows:
-            self._database.before_commit(write)
+            gone = [row.chunk_id for row in rows]
+            self._database.before_commit(self._write, _Change(KEYWORD_TABLES[:1], gone, rows))
 
-    def delete_now(self, chunk_ids: Sequence[int], tables: Sequence[str]) -> None:
+    def _write(self, changes: Sequence[_Change]) -> None:
+        for table in KEYWORD_TABLES:
+            gone: dict[int, None] = {}
+            rows: dict[int, KeywordRow] = {}
+            for change in changes:
+                if table in change.tables:
+                    gone.update((chunk_id, None) for chunk_id in change.gone if rows.pop(chunk_id, None) is None)
+                    rows.update((row.chunk_id, row) for row in change.rows)
+            self.delete_now(list(gone), (table,))
+            self.insert_now(list(rows.values()), (table,))
+
+    def delete_now(self, chunk_ids: Sequence[int], tables: Sequence[str] = KEYWORD_TABLES) -> None:
         """Take rows out at once."""
-        for table in tables:
-            self._database.run_many(f"DELETE FROM {table} WHERE rowid = ?", [(chunk_id,) for chunk_id in chunk_ids])
+        for table in tables if chunk_ids else ():
+            self._database.run(
+                f"DELETE FROM {table} WHERE rowid IN (SELECT value FROM carray(?))", (id_array(chunk_ids),)
+            )
 
-    def insert_now(self, rows: Sequence[KeywordRow]) -> None:
+    def insert_now(self, rows: Sequence[KeywordRow], tables: Sequence[str] = KEYWORD_TABLES) -> None:
         """Put rows in at once."""
-        self._insert_words(rows)
-        self._database.run_many(
-            "INSERT INTO chunks_trigram (rowid, body) VALUES (?, ?)", [(row.chunk_id, row.folded) for row in rows]
-        )
-
-    def _insert_words(self, rows: Sequence[KeywordRow]) -> None:
-        self._database.run_many(
-            "INSERT INTO chunks_fts (rowid, head, body) VALUES (?, ?, ?)",
-            [(row.chunk_id, row.head, row.body) for row in rows],
-        )
+        for table in tables:
+            if table == "chunks_fts":
+                words = [(row.chunk_id, row.head, row.body) for row in rows]
+                insert_rows(self._database, "chunks_fts (rowid, head, body)", words)
+            else:
+                insert_rows(self._database, f"{table} (rowid, body)", [(row.chunk_id, row.folded) for row in rows])
 
     def merge(self, cancel: threading.Event | None = None) -> bool:
         """Join the segments that writing has left, in short transactions; whether all is joined.
