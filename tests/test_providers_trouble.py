@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -209,6 +213,40 @@ def test_closing_ends_what_is_under_way(server: ProviderServer, answer: Answer) 
     assert failures == ["the embedder is closed"]
     with pytest.raises(EmbeddingError, match="closed"):
         embedder.embed_query("a")
+
+
+def test_closing_leaves_nothing_pending_however_busy_the_connection_is(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make, begun, go_on = httpx.AsyncClient, threading.Event(), threading.Event()
+
+    def slow(**values: Any) -> httpx.AsyncClient:
+        begun.set()
+        go_on.wait(20)
+        return make(**values)
+
+    monkeypatch.setattr(httpx, "AsyncClient", slow)
+    embedder = remote(server)
+
+    def ask() -> None:
+        with pytest.raises(EmbeddingError, match="closed"):
+            embedder.embed_query("a")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    begun.wait(20)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        embedder.close()
+        go_on.set()
+        asking.join(20)
+        for thread in threading.enumerate():
+            if thread.name == "memdeck-http":
+                thread.join(20)
+        gc.collect()
+
+    assert [str(warning.message) for warning in warned] == []
+    assert "pending" not in caplog.text
 
 
 # -- networks

@@ -95,15 +95,17 @@ class Connection:
             loop, thread, self._loop = self._loop, self._thread, None
         if loop is None or thread is None:
             return
-        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
-            asyncio.run_coroutine_threadsafe(self._shut(), loop).result(timeout=2)
-        loop.call_soon_threadsafe(loop.stop)
+        with contextlib.suppress(RuntimeError):  # closed meanwhile
+            loop.call_soon_threadsafe(loop.stop)
         if thread is not threading.current_thread():
             thread.join(timeout=2)
 
     def _run(self, work: Coroutine[object, object, Result], cancel: threading.Event | None) -> Result:
         try:
             future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        except RuntimeError:  # the loop was closed meanwhile
+            work.close()
+            raise EmbeddingError("the embedder is closed") from None
         except BaseException:
             work.close()
             raise
@@ -129,7 +131,7 @@ class Connection:
                 for library in ("httpx", "httpcore"):  # they log addresses and headers of replies
                     logging.getLogger(library).setLevel(logging.WARNING)
                 loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_serve, args=(loop,), name="memdeck-http", daemon=True)
+                self._thread = threading.Thread(target=self._serve, args=(loop,), name="memdeck-http", daemon=True)
                 self._thread.start()
                 self._loop = loop
             return self._loop
@@ -192,6 +194,15 @@ class Connection:
                 return Reply(response.status_code, dict(response.headers), body)
         raise AssertionError("the last round returns")
 
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The thread: until it is stopped, then what is under way is broken off and ends here."""
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+            loop.run_until_complete(self._shut())
+        finally:
+            loop.close()
+
     async def _shut(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in others:
@@ -218,14 +229,6 @@ async def _body(response: httpx.Response, most_bytes: int, *, strict: bool, host
                 raise EmbeddingError(f"the reply of {host} is larger than {most_bytes >> 20} MiB")
             return bytes(body[:most_bytes])
     return bytes(body)
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
 
 
 def _first_line(error: Exception) -> str:
