@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from core.memory import Memory as Memory
     from core.opening import close_all as close_all
     from core.opening import open_memory as open_memory
-    from core.reindex import Reindexed as Reindexed
-    from core.reindex import reindex as reindex
+    from core.rereading import Reindexed as Reindexed
+    from core.rereading import reindex as reindex
     from core.search.query import parse_query as parse_query
     from core.settings.layers import load_settings as load_settings
     from core.settings.loaded import LoadedSettings as LoadedSettings
@@ -83,7 +83,7 @@ _PLACES = {
     "Memory": "core.memory",
     "NotAllowed": "core.errors",
     "Progress": "core.types",
-    "Reindexed": "core.reindex",
+    "Reindexed": "core.rereading",
     "ScoreParts": "core.types",
     "SearchCancelled": "core.errors",
     "SearchMode": "core.types",
@@ -113,7 +113,7 @@ _PLACES = {
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
     "parse_query": "core.search.query",
-    "reindex": "core.reindex",
+    "reindex": "core.rereading",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
     "serve_mcp": "core.mcp_server",

@@ -41,39 +41,12 @@ def own_memory(memory_of: Callable[..., Memory]) -> Memory:
     return memory_of(FILES)
 
 
-async def test_files_lists_what_is_indexed_and_previews_it(deck: Any, memory: Memory) -> None:
-    async with deck(memory) as running:
-        await running.press("f5")
-        await running.until(lambda: "3 indexed" in running.lines()[1])
-        await running.until(lambda: any("# Who" in row for row in running.lines()))
-        assert [row.path for row in running.app.screen.rows.items] == ["MEMORY.md", "memory/a.md", "memory/deep/b.md"]
-
-
-async def test_typing_narrows_the_files(deck: Any, memory: Memory) -> None:
-    async with deck(memory) as running:
-        await running.press("f5")
-        await running.until(lambda: "3 indexed" in running.lines()[1])
-        await running.press("slash")
-        await running.type("DEEP md")
-        await running.until(lambda: [row.path for row in running.app.screen.rows.items] == ["memory/deep/b.md"])
-
-
 async def test_digits_go_from_screen_to_screen(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
         await running.press("f5")
         for key, mode in (("2", "sessions"), ("3", "status"), ("4", "files")):
             await running.press(key)
             await running.until(lambda mode=mode: running.app.current_mode == mode)
-
-
-async def test_skipped_files_are_listed_with_the_reason(deck: Any, own_memory: Memory) -> None:
-    (own_memory.workspace / "memory/link.md").symlink_to(own_memory.workspace / "MEMORY.md")
-    await asyncio.to_thread(own_memory.sync)
-    async with deck(own_memory) as running:
-        await running.press("f5")
-        await running.until(lambda: "3 indexed" in running.lines()[1])
-        await running.press("tab", "o", "o")
-        await running.until(lambda: any("memory/link.md" in row and "symlink" in row for row in running.lines()))
 
 
 async def test_sessions_say_how_to_switch_them_on(deck: Any, memory: Memory) -> None:
@@ -163,6 +136,9 @@ def test_the_palette_finds_parts_of_words_best_first() -> None:
     commands = commands_of("search", load_keymap({}), ["memdeck"])
     assert matching(commands, "copy cit")[0].action == "copy_citation"
     assert matching(commands, "qqqq") == []
+    titles = [command.title for command in commands]
+    assert "preview: split, full, off" in titles
+    assert not [title for title in titles if title.split(": ")[0] == title.split(": ")[1].split(" ")[0]]
     assert len(commands) < 100
 
 

@@ -25,7 +25,7 @@ from tui.editor import edit_at
 from tui.event_log import LogLine, log_line
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
-from tui.screens.documents import FilesScreen
+from tui.screens.files import FilesScreen
 from tui.screens.first_run import FirstRunScreen
 from tui.screens.help import Help
 from tui.screens.note import QuickNote

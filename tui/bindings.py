@@ -43,11 +43,10 @@ class KeyBinding:
     @property
     def needs_row(self) -> bool:
         """Whether it does something only where the list has a row."""
-        return (
-            self.id.startswith(("hit.", "copy.", "open.", "preview.", "session.", "memory."))
-            or self.id == "search.explain"
-        )
+        return self.id.startswith(_ABOUT_ROWS) and self.id not in ("files.state", "files.fold")
 
+
+_ABOUT_ROWS = ("hit.", "copy.", "open.", "preview.", "session.", "memory.", "files.", "search.explain")
 
 TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("app.palette", "ctrl+p,colon", "app.palette", "Find a command", "app", "palette", 92, palette=False),
@@ -107,7 +106,7 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("preview.find_next", "n", "find_step(1)", "Next match in this file", "browse"),
     KeyBinding("preview.find_previous", "N", "find_step(-1)", "Previous match in this file", "browse"),
     KeyBinding("preview.select", "v", "select", "Select lines: move, then cite or text", "browse", "select", 48),
-    KeyBinding("preview.left", "left,h", "move('left')", "Scroll lines left; fold hits", "preview", palette=False),
+    KeyBinding("preview.left", "left,h", "move('left')", "Scroll lines left; fold", "preview", palette=False),
     KeyBinding("preview.right", "right,l", "move('right')", "Scroll lines right; unfold", "preview", palette=False),
     KeyBinding("search.mode", "ctrl+r", "mode_next", "Mode: hybrid, keyword, semantic", "search", "mode", 50),
     KeyBinding("search.source", "ctrl+f", "source_next", "Source: all, or one of them", "search", "source", 55),
@@ -125,7 +124,10 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("session.fold", "left,h", "fold(True)", "Put the subagents under their session", "sessions"),
     KeyBinding("session.resume", "R", "copy_resume", "Copy the agent's resume command", "sessions", "resume", 56),
     KeyBinding("memory.save", "s", "save", "Save selected or last 15 messages as memory", "sessions", "save", 42),
-    KeyBinding("files.state", "o", "state_next", "Show: indexed, failed, skipped", "files", "show", 50),
+    KeyBinding("files.state", "o", "state_next", "Show: all, indexed, waiting, failed, left out", "files", "show", 50),
+    KeyBinding("files.reindex", "r", "reindex", "Read the file, or all below the folder, again", "files", "again", 22),
+    KeyBinding("files.fold", "z", "fold_all", "Fold or unfold all folders", "files", "fold", 42),
+    KeyBinding("files.path", "P", "copy_path", "Copy the path on disk", "files", "path", 32),
     KeyBinding("status.reindex", "r", "reindex", "Bring the index in step with the files", "status", "sync", 10),
     KeyBinding("status.pause", "p", "pause", "Hold the log still; work goes on", "status", "pause", 20),
     KeyBinding("status.clear", "c", "clear", "Empty the log", "status", "clear", 30),

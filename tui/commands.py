@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual.fuzzy import Matcher
 
-from tui.bindings import Keymap, on_screen
+from tui.bindings import KeyBinding, Keymap, on_screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,17 @@ class Command:
 
 def commands_of(screen: str, keymap: Keymap, themes: Iterable[str]) -> list[Command]:
     """All commands of a screen, its own first."""
-    rows = [
-        Command(f"{row.id.partition('.')[0]}: {row.says[0].lower()}{row.says[1:]}", keymap.all_shown(row), row.action)
-        for row in on_screen(screen)
-        if row.palette
-    ]
+    rows = [Command(_title(row), keymap.all_shown(row), row.action) for row in on_screen(screen) if row.palette]
     return rows + [Command(f"theme: {name}", "", f"app.use_theme({name!r})") for name in themes]
+
+
+def _title(row: KeyBinding) -> str:
+    """The group and what is done, without saying the group twice."""
+    group = row.id.partition(".")[0]
+    words = f"{row.says[0].lower()}{row.says[1:]}"
+    if words.split(" ")[0].rstrip(":") == group:
+        words = words.partition(" ")[2]
+    return f"{group}: {words}"
 
 
 def matching(commands: Iterable[Command], query: str) -> list[Command]:

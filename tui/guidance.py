@@ -87,10 +87,19 @@ def failure(what: str, error: str, remedy: str) -> Content:
     return _lines(*rows)
 
 
-def no_files(show: str, query: str) -> Content:
-    if query:
-        return _lines([("No path holds ", ""), (shown(query), "bold")], ("Clear the field to see all.", "$text-muted"))
-    return _lines({"indexed": "Nothing is indexed yet.", "failed": "No file failed."}.get(show, "No file was skipped."))
+_NO_FILES = {
+    "all": "Nothing is indexed yet.", "indexed": "Nothing is indexed yet.", "failed": "No file failed.",
+    "waiting": "No file waits for vectors.", "left out": "No file was left out.",
+}  # fmt: skip
+
+
+def no_files(show: str, query: str, key: str) -> Content:
+    """The files screen with nothing to list; `key` shows others."""
+    others: list[Part | list[Part]] = [] if show == "all" else [(f"{key} shows others.", "$text-muted")]
+    if query.strip():
+        words: list[Part] = [("No path holds ", ""), (shown(query), "bold")]
+        return _lines(words, ("Clear the field to see all.", "$text-muted"), *others)
+    return _lines(_NO_FILES.get(show, "No file was skipped."), *others)
 
 
 def sessions_off() -> Content:

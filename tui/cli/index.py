@@ -120,6 +120,8 @@ def _report_json(report: SyncReport, status: Status, seconds: float) -> dict[str
 
 
 def _print_report(report: SyncReport, status: Status, seconds: float) -> None:
+    from core import skip_words
+
     changes = [
         output.count(report.indexed, "file") + " indexed" if report.indexed else "",
         f"{report.removed:,} removed" if report.removed else "",
@@ -137,9 +139,7 @@ def _print_report(report: SyncReport, status: Status, seconds: float) -> None:
         output.note(f"warning: {report.warning}")
     _name("failed", [(file.path, file.error) for file in status.failed])
     _name("read in part", _partial(status))
-    _name(
-        "skipped", [(file.path, f"{file.kind}: {file.detail}" if file.detail else file.kind) for file in status.skipped]
-    )
+    _name("skipped", [(file.path, skip_words(file)) for file in status.skipped])
 
 
 def _partial(status: Status) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from tui.screens.base import bindings_of
 from tui.screens.reading import ReadingScreen
 from tui.text import cells_of, counted, elided_path, shown
 from tui.widgets.line import Line
-from tui.widgets.preview import Preview
+from tui.widgets.preview import Page, Preview
 from tui.widgets.prompt import Prompt
 from tui.widgets.query_input import QueryInput
 from tui.widgets.row_list import RowList
@@ -134,7 +134,7 @@ class BrowseScreen(ReadingScreen, Generic[T]):
             return
         if not self.query_one("#reader").display:
             return
-        opening = asyncio.ensure_future(asyncio.to_thread(open_page, self.deck.memory, wanted, self.preview.page))
+        opening = asyncio.ensure_future(asyncio.to_thread(self.open_target, wanted, self.preview.page))
         try:
             opened = await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -147,6 +147,10 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         self.opened = opened
         self.preview.show(opened.page)
         self.entitle()
+
+    def open_target(self, wanted: Target, shown_now: Page | None) -> Opened:
+        """The page that is shown of a target. Runs beside the app's loop; raises NotAllowed, OSError, Undecodable."""
+        return open_page(self.deck.memory, wanted, shown_now)
 
     def _show_none(self, trouble: str) -> None:
         self.opened, self._trouble = None, trouble

@@ -1,0 +1,64 @@
+"""For snapshots: a memory whose place and times are always the same, and text without what differs from run to run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from core import Memory, open_memory
+
+SIZES = [(80, 24), (100, 30), (160, 50)]
+"""What screens are shown at as text."""
+SVG_SIZES = [(80, 24), (160, 50)]
+NOON = 1_773_230_400
+"""2026-03-11 12:00 UTC: when the files were written."""
+
+
+_BLANK = "(?: |&#160;)"
+
+
+def size_name(size: object) -> str:
+    """`80x24`, for the ids of tests."""
+    return f"{size[0]}x{size[1]}" if isinstance(size, tuple) else str(size)
+
+
+def write_files(workspace: Path, files: Mapping[str, str | bytes]) -> None:
+    for name, text in files.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        os.utime(path, (NOON, NOON))
+
+
+@contextmanager
+def pictured_memory(files: Mapping[str, str | bytes], **flags: object) -> Iterator[Memory]:
+    """Not in step yet, in a folder whose name is always as long, so that `steady` can write over it."""
+    root = Path(tempfile.mkdtemp(prefix="deck-", dir="/tmp"))
+    write_files(root / "ws", files)
+    memory = open_memory(
+        workspace=root / "ws",
+        store=root / "index.sqlite",
+        environ={},
+        home=root,
+        flags={"provider": "none", **flags},
+        resident=True,
+    )
+    try:
+        yield memory
+    finally:
+        memory.close()
+        shutil.rmtree(root)
+
+
+def steady(text: str) -> str:
+    """Without what differs from run to run: the folder's name, clock times, days, durations, sizes and processes."""
+    text = re.sub(r"/tmp/deck-\w{8}", "/home/me/memory", text)
+    text = re.sub(r"\d\d:\d\d:\d\d", "10:02:11", text)
+    text = re.sub(rf"20\d\d-\d\d-\d\d({_BLANK})\d\d:\d\d", r"2026-03-11\g<1>10:02", text)
+    text = re.sub(rf"(pid{_BLANK})\d+", r"\g<1>4121", text)
+    return re.sub(rf"\b\d+(\.\d+)?(?={_BLANK}(ms|s|MB)\b)", lambda match: "9" * len(match[0]), text)
