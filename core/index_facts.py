@@ -125,7 +125,7 @@ def _fill(facts: Facts, reader: Reader, backend: BuiltinBackend, settings: Setti
 
 def _batch(failover: Failover, settings: Settings, database: Database | None) -> Json:
     """The keys of `batch`: of the embedder in force, if its provider takes batches."""
-    from core.embedding.batch import remembered_status
+    from core.embedding.batch_memory import remembered_status
     from core.embedding.providers import batch_api
 
     embedder = failover.embedder

@@ -88,6 +88,9 @@ class ProviderServer:
         self.batch_ends: str | None = None
         """How batches end in place of well: failed, expired."""
         self.files: dict[str, bytes] = {}
+        self.names: dict[str, str] = {}
+        self.page = 100
+        """How many batches a page of a list holds."""
         self.batches: dict[str, dict[str, Any]] = {}
         self.cancelled: list[str] = []
         self.deleted: list[str] = []
@@ -137,6 +140,8 @@ class ProviderServer:
             return Answer({"embedding": {"values": vector_of(seen.texts[0], self.dims)}})
         if path.endswith(":asyncBatchEmbedContent"):
             return self._take_gemini(seen)
+        if seen.method == "GET" and path.partition("?")[0].endswith(("/batches", "/files")):
+            return self._listed(path)
         if "/v1beta/batches/" in path:
             return self._gemini_batch(seen)
         if path.endswith("/files") or "/files/" in path:
@@ -145,11 +150,35 @@ class ProviderServer:
             return self._openai_batch(seen)
         return Answer({"error": {"message": f"no such path: {path}"}}, 404)
 
+    def _listed(self, path: str) -> Answer:
+        """A page of what there is, the newest first."""
+        place, _, query = path.partition("?")
+        asked = dict(part.split("=") for part in query.split("&"))
+        if place.endswith("/files"):
+            files = [{"id": name, "object": "file", "filename": self.names.get(name)} for name in reversed(self.files)]
+            return Answer({"object": "list", "data": files, "has_more": False})
+        gemini = "/v1beta/" in place
+        size = min(self.page, int(asked["pageSize" if gemini else "limit"]))
+        names = list(reversed(self.batches))
+        after = asked.get("pageToken" if gemini else "after", "").replace("%2F", "/")
+        begin = names.index(after) + 1 if after else 0
+        shown = names[begin : begin + size]
+        more = names[begin + size :]
+        if gemini:
+            found = [
+                {"name": name, "metadata": {"displayName": self.batches[name]["name"], "state": "BATCH_STATE_RUNNING"}}
+                for name in shown
+            ]
+            return Answer({"operations": found, **({"nextPageToken": shown[-1]} if more else {})})
+        listed = [{"id": name, "object": "batch", "metadata": self.batches[name].get("metadata")} for name in shown]
+        return Answer({"object": "list", "data": listed, "has_more": bool(more)})
+
     # -- OpenAI's files and batches
 
     def _file(self, seen: Seen) -> Answer:
         if seen.method == "POST":
             name = f"file-{len(self.files) + 1}"
+            self.names[name] = seen.body.split(b'filename="', 1)[1].split(b'"', 1)[0].decode()
             self.files[name] = seen.body.split(b"\r\n\r\n", 2)[2].rpartition(b"\r\n--")[0]
             return Answer({"id": name, "object": "file", "purpose": "batch"})
         name = seen.path.split("/files/")[1].removesuffix("/content")
@@ -195,7 +224,7 @@ class ProviderServer:
     def _take_gemini(self, seen: Seen) -> Answer:
         name = f"batches/b{len(self.batches) + 1}"
         requests = seen.json["batch"]["inputConfig"]["requests"]["requests"]
-        self.batches[name] = {"looks": 0, "requests": requests}
+        self.batches[name] = {"looks": 0, "requests": requests, "name": seen.json["batch"]["displayName"]}
         return Answer({"name": name, "metadata": {"state": "BATCH_STATE_PENDING"}})
 
     def _gemini_batch(self, seen: Seen) -> Answer:

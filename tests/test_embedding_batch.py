@@ -128,11 +128,15 @@ def test_openai_gets_a_file_a_batch_and_a_last_word(server: ProviderServer, desk
     )
     assert upload.body.decode() == (
         f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="memdeck.jsonl"\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{server.names["file-1"]}"\r\n'
         f"Content-Type: application/jsonl\r\n\r\n{lines}\r\n--{boundary}--\r\n"
     )
     assert (create.method, create.path) == ("POST", "/v1/batches")
-    assert create.body == b'{"input_file_id":"file-1","endpoint":"/v1/embeddings","completion_window":"24h"}'
+    token = server.names["file-1"].removeprefix("memdeck-").removesuffix(".jsonl")
+    assert create.body.decode() == (
+        '{"input_file_id":"file-1","endpoint":"/v1/embeddings","completion_window":"24h","metadata":{"memdeck":"'
+        f'{token}"}}}}'
+    )
     assert sorted(server.deleted) == ["batch_1-output", "file-1"]
 
 
@@ -145,7 +149,8 @@ def test_gemini_gets_the_texts_inline(server: ProviderServer, desk: Callable[...
     create = server.seen[0]
     assert create.path == "/v1beta/models/gemini-embedding-001:asyncBatchEmbedContent"
     assert create.body.decode() == (
-        '{"batch":{"model":"models/gemini-embedding-001","displayName":"memdeck","inputConfig":{"requests":{"requests":'
+        '{"batch":{"model":"models/gemini-embedding-001","displayName":"'
+        f'{server.batches["batches/b1"]["name"]}","inputConfig":{{"requests":{{"requests":'
         '[{"request":{"model":"models/gemini-embedding-001","content":{"parts":[{"text":"text 0"}]},"taskType":'
         f'"RETRIEVAL_DOCUMENT"}},"metadata":{{"key":"{TEXTS[0][0].hex()}"}}}}]}}}}}}}}'
     )

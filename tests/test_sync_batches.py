@@ -12,7 +12,7 @@ import pytest
 from core.chunking import embedding_text
 from core.embedding import asking
 from core.embedding import batch as batch_room
-from core.embedding.batch import remembered_status
+from core.embedding.batch_memory import remembered_status
 from core.events import EmbeddingFailed
 from core.settings import settings_of
 from core.store.database import Database

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from core.embedding.asking import Answer, Asker
 from core.embedding.base import StateStore, Vector
+from core.embedding.batch_memory import (
+    MOST_FAILURES,
+    Failures,
+    Job,
+    read_failures,
+    read_jobs,
+    status_keys,
+    write_failures,
+    write_jobs,
+)
 from core.embedding.remote import sound
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
@@ -23,10 +33,8 @@ log = logging.getLogger(__name__)
 
 MANY = 500
 """So many texts must wait before a batch is worth its minutes."""
-MOST_FAILURES = 2
-OFF_SECONDS = 86_400.0
-JOBS_KEY = "embedding_batches"
-FAILURES_KEY = "embedding_batch_failures"
+LOST_SECONDS = 60.0
+"""How long after it was begun a batch may turn up whose name an ended process never heard."""
 
 Outcome = Vector | EmbeddingError
 BatchState = Literal["running", "done", "failed"]
@@ -53,8 +61,16 @@ class BatchApi(Protocol):
         """A longer text is not for a batch."""
         ...
 
-    def submit(self, texts: Mapping[str, str], cancel: threading.Event) -> str:
-        """Hand texts over, by name; the batch's id."""
+    def submit(self, texts: Mapping[str, str], token: str, cancel: threading.Event) -> str:
+        """Hand texts over, by name; the batch's id. `token`, a hex name of ours, goes with it."""
+        ...
+
+    def find(self, token: str, cancel: threading.Event) -> str | None:
+        """The id of the batch that was handed over with this token; None if the provider has none."""
+        ...
+
+    def abandon(self, token: str, cancel: threading.Event) -> None:
+        """Delete what was handed over with this token and became no batch."""
         ...
 
     def look(self, batch_id: str, cancel: threading.Event) -> BatchLook: ...
@@ -73,29 +89,24 @@ class BatchNews:
     """Something happened to a batch; told from a batch thread, for `BatchRunner.receive` on the worker's.
 
     `hashes` are those of its texts. "submitted" has an `id`; "done" has `made`, a vector or a refusal by hash, for most
-    of them; "failed" an error. What is not made is to be embedded in another way.
+    of them; "failed" an error. What is not made is to be embedded in another way. "lost" is a batch that an ended
+    process began and the provider has not.
     """
 
-    kind: Literal["submitted", "done", "failed"]
+    kind: Literal["submitted", "done", "failed", "lost"]
     hashes: tuple[bytes, ...]
     id: str = ""
+    token: str = ""
     made: tuple[tuple[bytes, Outcome], ...] = field(default=(), repr=False)
     error: EmbeddingError | None = None
     look: BatchLook | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A batch that the provider has; `started` in epoch seconds."""
-
-    id: str
-    identity: str
-    started: float
-    hashes: tuple[bytes, ...] = field(repr=False)
-
-
 class BatchRunner:
     """Hands batches over and looks after them, those of earlier processes too.
+
+    A batch is noted before it is handed over, under a token that the provider keeps with it: one that was taken while
+    this process was killed is found again, not paid for twice.
 
     All methods belong to the indexing worker's thread and send nothing; requests run on threads of this class, which
     tell what happened through `deliver`. After two failures in a row it is off for a day: texts are then embedded by
@@ -120,9 +131,9 @@ class BatchRunner:
         self._clock = clock
         self._cancel = threading.Event()
         self._executor = ThreadPoolExecutor(settings.concurrency + 1, "memdeck-batch")
-        self._jobs: dict[str, _Job] = {}
-        self._submitting: set[tuple[bytes, ...]] = set()
-        self._failures = _read_failures(store, identity, clock())
+        self._jobs: dict[str, Job] = {}
+        self._begun: dict[str, Job] = {}
+        self._failures = read_failures(store, identity, clock())
 
     @property
     def is_on(self) -> bool:
@@ -132,34 +143,38 @@ class BatchRunner:
     @property
     def pending(self) -> frozenset[bytes]:
         """The hashes of all texts that a batch owes a vector; nobody else should embed them."""
-        owed = [*self._submitting, *(job.hashes for job in self._jobs.values())]
-        return frozenset(key for hashes in owed for key in hashes)
+        return frozenset(key for job in self._all_jobs for key in job.hashes)
+
+    @property
+    def _all_jobs(self) -> list[Job]:
+        return [*self._jobs.values(), *self._begun.values()]
 
     @property
     def holds_up_sync(self) -> bool:
         """Whether a sync that waits for vectors should wait for batches."""
-        return self._settings.wait and bool(self._jobs or self._submitting)
+        return self._settings.wait and bool(self._jobs or self._begun)
 
     def wants(self, waiting: int) -> int:
         """How many of `waiting` texts to hand over now; 0 for none."""
-        busy = len(self._jobs) + len(self._submitting)
+        busy = len(self._all_jobs)
         if not self.is_on or waiting < MANY or busy >= self._settings.concurrency:
             return 0
         return min(waiting, self._api.most_items)
 
     def holds_back(self, waiting: int) -> bool:
         """Whether so many texts should wait for one of the batches to end, since all that may be are under way."""
-        busy = len(self._jobs) + len(self._submitting)
+        busy = len(self._all_jobs)
         return self.is_on and waiting >= MANY and busy >= self._settings.concurrency
 
     def resume(self) -> None:
         """Look after the batches that an earlier process left; those of another identity are given up."""
-        for job in _read_jobs(self._store):
+        for job in read_jobs(self._store):
             if job.identity == self._identity.key:
-                self._jobs[job.id] = job
-                self._executor.submit(self._attend, job)
+                known = bool(job.id)
+                (self._jobs if known else self._begun)[job.id or job.token] = job
+                self._executor.submit(self._attend if known else self._look_for, job)
             elif job.identity.startswith(f"{self._identity.provider}\x1f"):
-                self._executor.submit(self._discard, job.id, None)
+                self._executor.submit(self._discard, job, None)
         self._write_jobs()
 
     def submit(self, texts: Sequence[tuple[bytes, str]]) -> tuple[bytes, ...]:
@@ -178,41 +193,43 @@ class BatchRunner:
             if total > self._api.most_bytes or len(taken) >= self._api.most_items:
                 break
             taken[key] = sent
-        hashes = tuple(taken)
-        if hashes:
-            self._submitting.add(hashes)
-            self._executor.submit(self._hand_over, taken)
-        return hashes
+        if taken:
+            job = Job("", self._identity.key, self._clock(), tuple(taken), secrets.token_hex(8))
+            self._begun[job.token] = job
+            self._write_jobs()
+            self._executor.submit(self._hand_over, job, taken)
+        return tuple(taken)
 
     def receive(self, news: BatchNews) -> BatchNews | None:
         """Note what happened; the news again if what it made is to be written now, and `settle` called after that."""
-        self._submitting.discard(news.hashes)
+        begun = self._begun.pop(news.token, None)
         if news.kind == "submitted":
-            job = _Job(news.id, self._identity.key, self._clock(), news.hashes)
+            job = Job(news.id, self._identity.key, self._clock(), news.hashes, news.token)
             self._jobs[news.id] = job
-            self._write_jobs()
             self._executor.submit(self._attend, job)
-            return None
+        if begun is not None or news.kind == "submitted":
+            self._write_jobs()
         if news.kind == "failed":
             self.settle(news)
             self._note_failure(str(news.error))
+        if news.kind != "done":
             return None
         if self._failures.count:
-            self._failures = _Failures()
-            self._store.delete(FAILURES_KEY)
+            self._failures = Failures()
+            write_failures(self._store, self._identity, self._failures)
         return news
 
     def settle(self, news: BatchNews) -> None:
         """The batch is done with, its vectors are committed: forget it, and have the provider delete it."""
-        if self._jobs.pop(news.id, None) is None:
+        job = self._jobs.pop(news.id, None)
+        if job is None:
             return
         self._write_jobs()
-        self._executor.submit(self._discard, news.id, news.look)
+        self._executor.submit(self._discard, job, news.look)
 
     def status(self) -> dict[str, object]:
         """The keys of `batch` in the status."""
-        under_way = len(self._jobs) + len(self._submitting)
-        return _status(self._settings, self._failures, self._api.name, under_way, is_on=self.is_on)
+        return status_keys(self._settings, self._failures, self._api.name, len(self._all_jobs), is_on=self.is_on)
 
     def close(self) -> None:
         """Stop looking; the batches go on, and another process's `resume` finds them."""
@@ -221,18 +238,37 @@ class BatchRunner:
 
     # -- on the batch threads
 
-    def _hand_over(self, texts: Mapping[bytes, str]) -> None:
-        hashes = tuple(texts)
+    def _hand_over(self, job: Job, texts: Mapping[bytes, str]) -> None:
         try:
-            batch_id = self._api.submit({key.hex(): text for key, text in texts.items()}, self._cancel)
+            batch_id = self._api.submit({key.hex(): text for key, text in texts.items()}, job.token, self._cancel)
         except EmbeddingError as error:
-            self._tell(BatchNews("failed", hashes, error=error))
+            self._tell(BatchNews("failed", job.hashes, token=job.token, error=error))
         except Exception as error:
-            self._tell(BatchNews("failed", hashes, error=EmbeddingError(f"{type(error).__name__}: {error}")))
+            failure = EmbeddingError(f"{type(error).__name__}: {error}")
+            self._tell(BatchNews("failed", job.hashes, token=job.token, error=failure))
         else:
-            self._tell(BatchNews("submitted", hashes, batch_id))
+            self._tell(BatchNews("submitted", job.hashes, batch_id, job.token))
 
-    def _attend(self, job: _Job) -> None:
+    def _look_for(self, job: Job) -> None:
+        """Find a batch that was being handed over when a process ended: it may have been taken, or be a moment late."""
+        found = None
+        while found is None and not self._cancel.is_set():
+            give_up = self._clock() >= job.started + LOST_SECONDS
+            try:
+                found = self._api.find(job.token, self._cancel)
+            except EmbeddingError as error:
+                log.info("a batch of %s cannot be looked for: %s", self._api.name, error)
+                give_up = give_up and not error.retryable
+            if found is None and give_up:
+                self._abandon(job)
+                self._tell(BatchNews("lost", job.hashes, token=job.token))
+                return
+            if found is None:
+                self._cancel.wait(self._settings.poll_interval_ms / 1000)
+        if found is not None:
+            self._tell(BatchNews("submitted", job.hashes, found, job.token))
+
+    def _attend(self, job: Job) -> None:
         """Look until the batch is over, then fetch what it made."""
         look: BatchLook | None = None
         try:
@@ -243,7 +279,7 @@ class BatchRunner:
             made = tuple((key, found[key.hex()]) for key in job.hashes if key.hex() in found)
             if not made:
                 raise EmbeddingError(f"the batch {job.id} gave no vectors")
-            news = BatchNews("done", job.hashes, job.id, made, look=look)
+            news = BatchNews("done", job.hashes, job.id, made=made, look=look)
         except EmbeddingError as error:
             news = BatchNews("failed", job.hashes, job.id, error=error, look=look)
         except Exception as error:
@@ -251,7 +287,7 @@ class BatchRunner:
             news = BatchNews("failed", job.hashes, job.id, error=failure, look=look)
         self._tell(news)
 
-    def _await(self, job: _Job) -> BatchLook:
+    def _await(self, job: Job) -> BatchLook:
         deadline = job.started + self._settings.timeout_minutes * 60
         while True:
             raise_if_cancelled(self._cancel)
@@ -269,11 +305,21 @@ class BatchRunner:
                 raise EmbeddingError(f"the batch {job.id} was not ready within {minutes} min")
             self._cancel.wait(self._settings.poll_interval_ms / 1000)
 
-    def _discard(self, batch_id: str, look: BatchLook | None) -> None:
+    def _discard(self, job: Job, look: BatchLook | None) -> None:
         try:
-            self._api.discard(batch_id, look, self._cancel)
+            batch_id = job.id or self._api.find(job.token, self._cancel)
+            if batch_id:
+                self._api.discard(batch_id, look, self._cancel)
+            else:
+                self._api.abandon(job.token, self._cancel)
         except EmbeddingError as error:
-            log.info("the batch %s stays with %s: %s", batch_id, self._api.name, error)
+            log.info("the batch %s stays with %s: %s", job.id or job.token, self._api.name, error)
+
+    def _abandon(self, job: Job) -> None:
+        try:
+            self._api.abandon(job.token, self._cancel)
+        except EmbeddingError as error:
+            log.info("what was handed to %s stays there: %s", self._api.name, error)
 
     def _tell(self, news: BatchNews) -> None:
         if not self._cancel.is_set():
@@ -282,92 +328,41 @@ class BatchRunner:
     # -- what outlives the process
 
     def _note_failure(self, error: str) -> None:
-        self._failures = _Failures(self._failures.count + 1, error, self._clock())
-        value = {"identity": self._identity.key, **asdict(self._failures)}
-        self._store.put(FAILURES_KEY, json.dumps(value))
+        self._failures = Failures(self._failures.count + 1, error, self._clock())
+        write_failures(self._store, self._identity, self._failures)
         if self._failures.count == MOST_FAILURES:
             log.warning("batches of %s are off after %d failures: %s", self._api.name, MOST_FAILURES, error)
 
     def _write_jobs(self) -> None:
-        jobs = [
-            {"id": job.id, "identity": job.identity, "started": job.started, "hashes": _packed(job.hashes)}
-            for job in self._jobs.values()
-        ]
-        if jobs:
-            self._store.put(JOBS_KEY, json.dumps(jobs))
-        else:
-            self._store.delete(JOBS_KEY)
+        write_jobs(self._store, self._all_jobs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Failures:
-    """Batches that failed in a row, the last of them `at` epoch seconds."""
+def posted_once(
+    asker: Asker,
+    post: Callable[[], Answer],
+    find: Callable[[], Answer | None],
+    *,
+    patience: float,
+    cancel: threading.Event,
+) -> Answer:
+    """What `post` makes, however often it must be asked: a lost reply makes nothing twice.
 
-    count: int = 0
-    error: str | None = None
-    at: float = 0.0
+    Before every further attempt `find` looks whether an earlier one has made it. Raises EmbeddingError.
+    """
+    begun = False
 
-    def stop(self, now: float) -> bool:
-        """Whether there were too many of late."""
-        return self.count >= MOST_FAILURES and now - self.at < OFF_SECONDS
+    def once() -> Answer:
+        nonlocal begun
+        if begun:
+            try:
+                made = find()
+            except EmbeddingError as error:
+                if error.retryable:
+                    raise
+                made = None
+            if made is not None:
+                return made
+        begun = True
+        return post()
 
-
-def remembered_status(
-    settings: Batch, store: StateStore | None, identity: EmbeddingIdentity | None, *, now: float
-) -> dict[str, object]:
-    """The keys of `batch` in the status of a process that runs none; `identity` None where the provider takes none."""
-    if identity is None or store is None:
-        name = identity.provider if identity is not None else ""
-        return _status(settings, _Failures(), name, 0, is_on=identity is not None and settings.enabled)
-    failures = _read_failures(store, identity, now)
-    under_way = sum(job.identity == identity.key for job in _read_jobs(store))
-    is_on = settings.enabled and not failures.stop(now)
-    return _status(settings, failures, identity.provider, under_way, is_on=is_on)
-
-
-def _status(settings: Batch, failures: _Failures, provider: str, under_way: int, *, is_on: bool) -> dict[str, object]:
-    last = {"lastError": failures.error, "lastProvider": provider} if failures.error is not None else {}
-    return {
-        "enabled": is_on,
-        "failures": failures.count,
-        "limit": MOST_FAILURES,
-        "wait": settings.wait,
-        "concurrency": settings.concurrency,
-        "pollIntervalMs": settings.poll_interval_ms,
-        "timeoutMs": settings.timeout_minutes * 60_000,
-        "underWay": under_way,
-        **last,
-    }
-
-
-def _read_failures(store: StateStore, identity: EmbeddingIdentity, now: float) -> _Failures:
-    try:
-        value = json.loads(store.get(FAILURES_KEY) or "null")
-        if value["identity"] == identity.key and now - value["at"] < OFF_SECONDS:
-            return _Failures(int(value["count"]), str(value["error"]), float(value["at"]))
-    except (TypeError, ValueError, KeyError):
-        pass
-    return _Failures()
-
-
-def _read_jobs(store: StateStore) -> list[_Job]:
-    try:
-        return [
-            _Job(str(job["id"]), str(job["identity"]), float(job["started"]), _unpacked(str(job["hashes"])))
-            for job in json.loads(store.get(JOBS_KEY) or "[]")
-        ]
-    except (TypeError, ValueError, KeyError):
-        log.warning("what was remembered of batches cannot be read")
-        return []
-
-
-HASH_BYTES = 32
-
-
-def _packed(hashes: Sequence[bytes]) -> str:
-    return base64.b64encode(b"".join(hashes)).decode()
-
-
-def _unpacked(text: str) -> tuple[bytes, ...]:
-    data = base64.b64decode(text, validate=True)
-    return tuple(data[start : start + HASH_BYTES] for start in range(0, len(data), HASH_BYTES))
+    return asker.insist(once, patience=patience, cancel=cancel)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from core.embedding.base import Vector
-from core.embedding.batch import BatchLook, BatchState
-from core.embedding.failures import BadReply
+from core.embedding.batch import BatchLook, BatchState, posted_once
+from core.embedding.failures import BadReply, parsed
 from core.embedding.gemini import GeminiWire
 from core.embedding.http import Request
 from core.embedding.openai import body
@@ -22,6 +23,7 @@ _OVER: Mapping[str, BatchState] = {
     "CANCELLED": "failed",
     "EXPIRED": "failed",
 }
+_MOST_PAGES = 5
 _PASSING = frozenset({4, 8, 10, 13, 14})
 """Codes of google.rpc that may pass: deadline, resources, aborted, internal, unavailable."""
 
@@ -42,18 +44,44 @@ class GeminiBatches:
     def most_text_bytes(self) -> int:
         return self._embedder.limits.item_bytes or self.most_bytes
 
-    def submit(self, texts: Mapping[str, str], cancel: threading.Event) -> str:
+    def submit(self, texts: Mapping[str, str], token: str, cancel: threading.Event) -> str:
         requests = [{"request": self._wire.document(text), "metadata": {"key": name}} for name, text in texts.items()]
         batch = {
             "model": f"models/{self._wire.model}",
-            "displayName": "memdeck",
+            "displayName": _display_name(token),
             "inputConfig": {"requests": {"requests": requests}},
         }
         request = Request(f"{self._wire.place}:asyncBatchEmbedContent", body({"batch": batch}))
-        name = self._ask(request, REPLY_BYTES, cancel).get("name")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise EmbeddingError("gemini took a batch and named it not")
-        return name
+
+        def post() -> str:
+            seconds = self._embedder.seconds.documents
+            reply = parsed(self._asker.send(request, timeout=seconds, most_bytes=REPLY_BYTES, cancel=cancel))
+            name = reply.get("name") if isinstance(reply, dict) else None
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise EmbeddingError("gemini took a batch and named it not", retryable=reply is None)
+            return name
+
+        patience = DOCUMENT_PATIENCE_SECONDS
+        return posted_once(self._asker, post, lambda: self.find(token, cancel), patience=patience, cancel=cancel)
+
+    def find(self, token: str, cancel: threading.Event) -> str | None:
+        after = ""
+        for _ in range(_MOST_PAGES):
+            most = REPLY_BYTES + self.most_items * REPLY_BYTES_FOR_EACH  # batches that are done hold their vectors
+            page = self._ask(Request("/batches", method="GET", query=f"pageSize=20{after}"), most, cancel)
+            listed = page.get("operations")
+            for operation in listed if isinstance(listed, list) else ():
+                metadata = operation.get("metadata") if isinstance(operation, dict) else None
+                if isinstance(metadata, dict) and metadata.get("displayName") == _display_name(token):
+                    return _checked(str(operation.get("name")))
+            more = page.get("nextPageToken")
+            if not more:
+                break
+            after = f"&pageToken={quote(str(more), safe='')}"
+        return None
+
+    def abandon(self, token: str, cancel: threading.Event) -> None:
+        """Nothing stays but a batch: the texts come with it."""
 
     def look(self, batch_id: str, cancel: threading.Event) -> BatchLook:
         operation = self._operation(batch_id, cancel)
@@ -109,6 +137,10 @@ class GeminiBatches:
             found[name] = self._embedder.vectors(self._wire.rows(item.get("response"), 1))[0]
         except BadReply as problem:
             found[name] = BadVector(str(problem))
+
+
+def _display_name(token: str) -> str:
+    return f"memdeck-{token}"
 
 
 def _checked(batch_id: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
 from core.embedding.asking import Asker
 from core.embedding.base import Vector
-from core.embedding.batch import BatchLook, BatchState
+from core.embedding.batch import BatchLook, BatchState, posted_once
 from core.embedding.failures import parsed
 from core.embedding.http import Request
 from core.embedding.openai import OpenAIWire, body, data_rows
@@ -17,6 +17,9 @@ from core.embedding.remote import DOCUMENT_PATIENCE_SECONDS, REPLY_BYTES, REPLY_
 from core.errors import BadVector, EmbeddingError
 
 ENDPOINT = "/v1/embeddings"
+_TOKEN = "memdeck"
+"""The key of a batch's metadata under which our token stands."""
+_MOST_PAGES = 5
 _BOUNDARY = "memdeck-6f1c0b5d2a9e4837"
 _STATES: Mapping[str, BatchState] = {
     "failed": "failed",
@@ -42,18 +45,43 @@ class OpenAIBatches:
     def most_text_bytes(self) -> int:
         return self._embedder.limits.item_bytes or self.most_bytes
 
-    def submit(self, texts: Mapping[str, str], cancel: threading.Event) -> str:
+    def submit(self, texts: Mapping[str, str], token: str, cancel: threading.Event) -> str:
         lines = [
             {"custom_id": name, "method": "POST", "url": ENDPOINT, "body": self._wire.document_body([text])}
             for name, text in texts.items()
         ]
-        file_id = self._id(self._upload(b"\n".join(body(line) for line in lines)), cancel)
-        order = {"input_file_id": file_id, "endpoint": ENDPOINT, "completion_window": "24h"}
+        upload = _upload(b"\n".join(body(line) for line in lines), _file_name(token))
+        file_id = self._made(upload, lambda: self._file(token, cancel), cancel)
+        order = {
+            "input_file_id": file_id,
+            "endpoint": ENDPOINT,
+            "completion_window": "24h",
+            "metadata": {_TOKEN: token},
+        }
         try:
-            return self._id(Request("/batches", body(order)), cancel)
+            return self._made(Request("/batches", body(order)), lambda: self.find(token, cancel), cancel)
         except EmbeddingError:
             self._delete(file_id, cancel)
             raise
+
+    def find(self, token: str, cancel: threading.Event) -> str | None:
+        after = ""
+        for _ in range(_MOST_PAGES):
+            page = self._ask(Request("/batches", method="GET", query=f"limit=100{after}"), cancel)
+            batches = _listed(page)
+            for batch in batches:
+                metadata = batch.get("metadata")
+                if isinstance(metadata, dict) and metadata.get(_TOKEN) == token and batch.get("id"):
+                    return str(batch["id"])
+            if page.get("has_more") is not True or not batches:
+                break
+            after = f"&after={quote(str(batches[-1].get('id')), safe='')}"
+        return None
+
+    def abandon(self, token: str, cancel: threading.Event) -> None:
+        file_id = self._file(token, cancel)
+        if file_id is not None:
+            self._delete(file_id, cancel)
 
     def look(self, batch_id: str, cancel: threading.Event) -> BatchLook:
         batch = self._ask(Request(f"/batches/{quote(batch_id, safe='')}", method="GET"), cancel)
@@ -79,20 +107,26 @@ class OpenAIBatches:
             if file_id:
                 self._delete(file_id, cancel)
 
-    def _upload(self, content: bytes) -> Request:
-        head = (
-            f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-            f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="memdeck.jsonl"\r\n'
-            "Content-Type: application/jsonl\r\n\r\n"
-        )
-        form = head.encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
-        return Request("/files", form, content_type=f"multipart/form-data; boundary={_BOUNDARY}")
+    def _file(self, token: str, cancel: threading.Event) -> str | None:
+        """The id of the file that was uploaded with this token, among the newest."""
+        request = Request("/files", method="GET", query="purpose=batch&limit=100&order=desc")
+        for file in _listed(self._ask(request, cancel)):
+            if file.get("filename") == _file_name(token) and file.get("id"):
+                return str(file["id"])
+        return None
 
-    def _id(self, request: Request, cancel: threading.Event) -> str:
-        value = self._ask(request, cancel).get("id")
-        if not isinstance(value, str) or not value:
-            raise EmbeddingError("openai took a batch and named it not")
-        return value
+    def _made(self, request: Request, find: Callable[[], str | None], cancel: threading.Event) -> str:
+        """The id of what a request makes, once, though its reply may be lost."""
+
+        def post() -> str:
+            seconds = self._embedder.seconds.documents
+            reply = parsed(self._asker.send(request, timeout=seconds, most_bytes=REPLY_BYTES, cancel=cancel))
+            value = reply.get("id") if isinstance(reply, dict) else None
+            if not isinstance(value, str) or not value:
+                raise EmbeddingError("openai took a batch and named it not", retryable=reply is None)
+            return value
+
+        return posted_once(self._asker, post, find, patience=DOCUMENT_PATIENCE_SECONDS, cancel=cancel)
 
     def _ask(self, request: Request, cancel: threading.Event) -> dict[str, object]:
         value = self._asker.ask(
@@ -138,6 +172,25 @@ class OpenAIBatches:
         elif status in (400, 413, 422):
             words = self._asker.to.cleaned(json.dumps(reply, ensure_ascii=False))
             found[name] = EmbeddingError(f"openai rejects the text ({status}): {words}")
+
+
+def _upload(content: bytes, name: str) -> Request:
+    head = (
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+        "Content-Type: application/jsonl\r\n\r\n"
+    )
+    form = head.encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
+    return Request("/files", form, content_type=f"multipart/form-data; boundary={_BOUNDARY}")
+
+
+def _file_name(token: str) -> str:
+    return f"memdeck-{token}.jsonl"
+
+
+def _listed(page: dict[str, object]) -> list[dict[str, object]]:
+    data = page.get("data")
+    return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
 
 
 def _why(batch: dict[str, object]) -> str:

@@ -188,7 +188,7 @@ class EmbeddingFeed:
         if runner is None:
             return
         finished = runner.receive(news)
-        if news.kind != "submitted":
+        if news.kind in ("done", "failed"):
             self._unfit.update(set(news.hashes).difference(key for key, _ in news.made))
         if news.error is not None:
             self._bus.publish(
