@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from core.sources.redaction_tokens import is_random
 
@@ -72,31 +72,48 @@ _LOGIN = re.compile(r"(?<=[ \t])(?:-u|--user)[ \t]{1,4}[\"']?[\w.@+-]{1,128}:([^
 
 def field_secrets(text: str, lowered: str) -> Iterator[tuple[int, int]]:
     """Where secrets stand in `text` that the name before them gives away; `lowered` is the text in lower case."""
-    if any(anchor in lowered for anchor in _ANCHORS):
-        yield from _fields(text, lowered)
-    if "authorization" in lowered:
+    # Single signs are found ten times faster than words, and most kinds need one.
+    has_colon, has_equals, has_dash = ":" in lowered, "=" in lowered, "-" in lowered
+    if has_colon or has_equals or (has_dash and "--" in lowered):
+        places = [place for anchor in _ANCHORS if anchor in lowered for place in _places(anchor, lowered)]
+        if places:
+            yield from _fields(text, lowered, sorted(places))
+    if (has_colon or has_equals) and "authorization" in lowered:
         yield from (found.span(1) for found in _AUTHORIZATION.finditer(lowered))
     if "bearer" in lowered:
         for found in _BEARER.finditer(lowered):
             if is_random(text[found.start(1) : found.end(1)]):
                 yield found.span(1)
-    if "cookie" in lowered:
+    if has_colon and has_equals and "cookie" in lowered:
         yield from (found.span(1) for found in _COOKIE.finditer(lowered))
-    if "://" in lowered:
+    if has_colon and "://" in lowered:
         yield from (found.span(1) for found in _USERINFO.finditer(lowered) if not found[1].isdigit())
         if "?" in lowered:
             for found in _QUERY.finditer(lowered):
                 value = text[found.start(1) : found.end(1)]
                 if len(value) >= 12 and is_random(value):
                     yield found.span(1)
-    if "-u" in lowered:
+    if has_colon and has_dash and "-u" in lowered:
         yield from (found.span(1) for found in _LOGIN.finditer(lowered) if not found[1].isdigit())
 
 
-def _fields(text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    done = 0
-    for found in _FIELD.finditer(lowered):
-        if found.start() < done:
+def _places(anchor: str, lowered: str) -> Iterator[int]:
+    place = lowered.find(anchor)
+    while place >= 0:
+        yield place
+        place = lowered.find(anchor, place + len(anchor))
+
+
+def _fields(text: str, lowered: str, places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Secrets after a name; `places` are where keywords may begin, in order."""
+    looked = done = 0
+    for place in places if "=" in lowered or ":" in lowered else ():
+        # Matching where a keyword stands is what searching for the next one comes to, at a fraction of its cost.
+        found = _FIELD.match(lowered, place) if place >= looked else None
+        if found is None:
+            continue
+        looked = found.end()
+        if place < done:
             continue
         span = _value(text, lowered, found)
         if span is not None:

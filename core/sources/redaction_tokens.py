@@ -66,12 +66,13 @@ _TOKENS = tuple(
     (prefix, re.compile(f"{re.escape(prefix)}(?<![A-Za-z0-9]{re.escape(prefix)}){tail}{{{least},}}+"))
     for prefix, tail, least in _PREFIXES
 )
-# By a sign that the prefix holds, so that most texts are asked for few.
+# By a sign that the prefix holds: one sign is found ten times faster than a word, and most texts hold few.
 _BY_SIGN: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 for _prefix, _pattern in _TOKENS:
-    _BY_SIGN.setdefault(next((sign for sign in "-_./" if sign in _prefix), ""), []).append((_prefix, _pattern))
+    _BY_SIGN.setdefault(next(sign for sign in "-_./A" if sign in _prefix), []).append((_prefix, _pattern))
 _WEB_TOKEN = re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+(?:\.[A-Za-z0-9_-]*+)?")
 _BOT_TOKEN = re.compile(r"[0-9]{6,16}+:([A-Za-z0-9_-]{20,}+)")
+_BOT_TAIL = re.compile(":[A-Za-z0-9_-]{20}")
 _SLACK_HOOK = re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{8,}+)")
 _DISCORD_HOOK = re.compile(r"discord(?:app)?\.com/api/(?:v[0-9]{1,3}/)?webhooks/[0-9]{1,30}/([A-Za-z0-9_-]{8,}+)")
 _LONG_RUN = re.compile("[A-Za-z0-9]{16}")
@@ -89,12 +90,14 @@ def token_secrets(text: str) -> Iterator[tuple[int, int]]:
                     for found in pattern.finditer(text):
                         if is_random(text[found.start() + len(prefix) : found.end()]):
                             yield found.span()
-    if "eyJ" in text:
+    if "J" in text and "eyJ" in text:
         yield from (found.span() for found in _WEB_TOKEN.finditer(text))
-    if ":" in text:
+    if ":" in text and _BOT_TAIL.search(text) is not None:
         for found in _BOT_TOKEN.finditer(text):
             if not text[found.start() - 1 : found.start()].isalnum() and is_random(found[1]):
                 yield found.span()
+    if "/" not in text:
+        return
     if "hooks.slack.com/" in text:
         yield from (found.span(1) for found in _SLACK_HOOK.finditer(text))
     if "/webhooks/" in text:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from core.text.tokens import LONGEST_TOKEN, TokenCounter
 
@@ -42,22 +44,24 @@ class SessionCounter:
             return self._counter.split(text, budget)
         words = text.split(" ")
         costs = [self._words.bare(words[0]), *map(self._words.__getitem__, words[1:])]
-        if max(costs) * 4 > budget:
+        if not text or max(costs) * 4 > budget:
             return self._counter.split(text, budget)
         room = budget - 2  # a blank at the end, and a first word that costs more without its blank
-        aim = sum(costs) / -(-sum(costs) // room)
+        before = [0, *accumulate(costs)]
+        aim = before[-1] / -(-before[-1] // room)
         pieces = []
         start = 0
-        held = costs[0]
-        for number in range(1, len(words)):
-            if held + costs[number] > room or held >= aim:
-                pieces.append(" ".join(words[start:number]) + " ")
-                start = number
-                held = 0
-            held += costs[number]
-        pieces.append(" ".join(words[start:]))
-        if any(self._cost(piece) > budget for piece in pieces):
-            return self._counter.split(text, budget)
+        while start < len(words):
+            held = before[start]
+            full = bisect_right(before, held + room) - 1  # the word that is too much
+            end = max(start + 1, min(full, bisect_left(before, held + aim)))
+            is_last = end >= len(words)
+            # A first word without its blank, and a blank at the end.
+            cost = self._words.bare(words[start]) + before[end] - before[start + 1]
+            if cost + (0 if is_last else self._words[""]) > budget:
+                return self._counter.split(text, budget)
+            pieces.append(" ".join(words[start:end]) + ("" if is_last else " "))
+            start = end
         return pieces
 
     def _cost(self, piece: str) -> int:
