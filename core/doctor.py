@@ -10,8 +10,8 @@ from core.backends.builtin import BuiltinBackend
 from core.backends.changes import changed_files
 from core.errors import MemdeckError, StoreError, StoreMissing
 from core.health import KEPT, REBUILT, TRIED_AGAIN, UTF8, VEC0, WRITE_PERMISSION
+from core.probing import OK, in_force, probe
 from core.settings import LoadedSettings
-from core.status import in_force, probe
 from core.store.check import check, repair
 from core.store.database import Database
 from core.store.file_errors import FileErrors
@@ -19,6 +19,8 @@ from core.store.writer_lock import WriterLock
 from core.sync.intake import Intake
 from core.text.words import counted, skip_words
 from core.types import Finding
+
+LOOK = "the log has more, where MEMDECK_LOG=debug is set; then run this again"
 
 
 def examine(
@@ -46,9 +48,9 @@ def examine(
         try:
             findings.extend(part())
         except MemdeckError as error:
-            findings.append(Finding("memdeck", False, str(error), error.remedy))
+            findings.append(Finding("memdeck", False, str(error), error.remedy or LOOK))
         except OSError as error:
-            findings.append(Finding("file system", False, str(error)))
+            findings.append(Finding("file system", False, str(error), "see that it can be read, then run this again"))
     return tuple(findings)
 
 
@@ -132,17 +134,14 @@ def _provider(backend: BuiltinBackend) -> Iterator[Finding]:
         yield Finding("fallback", False, selection.standby_reason, "choose another fallback")
     if embedder is None:
         chosen = selection.requested == "none"
-        yield Finding("provider", chosen, selection.reason or "none: keyword search only", selection.remedy or "")
+        reason = selection.reason or "none: keyword search only"
+        yield Finding("provider", chosen, reason, selection.remedy or "set provider in memdeck's config.toml")
         return
     answers = probe(backend)
     name = f"{embedder.identity.provider}/{embedder.identity.model}"
-    yield Finding("provider", answers["embedder"] == "ok", f"{name}: {answers['embedder']}", selection.remedy or "")
-    yield Finding(
-        "vectors",
-        answers["vectors"] == "ok",
-        str(answers["vectors"]),
-        "" if answers["vectors"] == "ok" else "run `memdeck index`",
-    )
+    yield Finding("provider", not answers.failing, f"{name}: {answers.embedder}", answers.remedy)
+    remedy = answers.vectors_remedy or "they follow when the provider answers"
+    yield Finding("vectors", answers.vectors == OK, answers.vectors, remedy)
 
 
 def _freshness(backend: BuiltinBackend, intakes: Sequence[Intake]) -> Iterator[Finding]:

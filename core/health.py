@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from core.backends.builtin import BuiltinBackend
 from core.index_facts import Facts, trouble_of
+from core.probing import Probes
 from core.text.words import counted
 from core.types import Finding, HealthState, Status
 
@@ -19,18 +20,22 @@ REBUILT = "run `memdeck index`: it is rebuilt from the files"
 TRIED_AGAIN = "it is tried again at each sync"
 
 
-def judge(status: Status, facts: Facts, backend: BuiltinBackend, troubles: Iterable[str]) -> Status:
-    """The status with its health: `down` when no store can be read, `degraded` while something is missing or failing.
+def judge(
+    status: Status, facts: Facts, backend: BuiltinBackend, troubles: Iterable[str], probes: Probes | None = None
+) -> Status:
+    """The status with its health, which `probes` may worsen.
 
+    `down` when no store can be read or the keyword index fails, `degraded` while something is missing or failing.
     `findings` has each reason with its remedy, `reasons` the same in words alone.
     """
     health: HealthState
     findings: tuple[Finding, ...]
-    if facts.store_error is not None:
+    broken = facts.store_error or facts.keyword_error
+    if broken is not None:
         health = "down"
-        findings = (Finding("index", False, facts.store_error, facts.store_remedy or REBUILT),)
+        findings = (Finding("index", False, broken, facts.store_remedy or REBUILT),)
     else:
-        findings = tuple(_findings(status, facts, backend, troubles))
+        findings = (*_findings(status, facts, backend, troubles), *_of_probes(facts, backend, probes))
         health = "degraded" if findings else "healthy"
     reasons = tuple(finding.detail for finding in findings)
     return replace(status, health=health, reasons=reasons, findings=findings)
@@ -48,7 +53,7 @@ def _of_provider(status: Status, facts: Facts, backend: BuiltinBackend) -> Itera
     selection, fallback, trouble = backend.selection, facts.failover.fallback, trouble_of(facts, backend)
     if facts.failover.embedder is None:
         reason = f"keyword search only: {selection.reason or 'the provider is none'}"
-        yield Finding("provider", False, reason, selection.remedy or "")
+        yield Finding("provider", False, reason, selection.remedy or "set provider in memdeck's config.toml")
     elif fallback is not None:
         replaced = f"{status.provider} is used in place of {fallback['from']}: {fallback['reason']}"
         yield Finding("provider", False, replaced, selection.remedy or "it is asked again by itself")
@@ -57,6 +62,15 @@ def _of_provider(status: Status, facts: Facts, backend: BuiltinBackend) -> Itera
         yield Finding("provider", False, words, "" if trouble.remedy else "words are searched; it is tried again")
     if selection.standby_reason is not None:
         yield Finding("fallback", False, selection.standby_reason, "choose another fallback")
+
+
+def _of_probes(facts: Facts, backend: BuiltinBackend, probes: Probes | None) -> Iterator[Finding]:
+    if probes is None:
+        return
+    if probes.failing and trouble_of(facts, backend) is None:
+        yield Finding("provider", False, f"the provider fails: {probes.embedder}", probes.remedy)
+    if probes.vectors_remedy and facts.vectors:
+        yield Finding("vectors", False, f"the vectors cannot be searched: {probes.vectors}", probes.vectors_remedy)
 
 
 def _of_index(status: Status, facts: Facts, backend: BuiltinBackend) -> Iterator[Finding]:

@@ -11,8 +11,9 @@ from core.backends.builtin import BuiltinBackend
 from core.backends.changes import changed_in
 from core.backends.readers import Reader
 from core.embedding.fallback import Failover
-from core.errors import StoreError, StoreMissing
+from core.errors import KeywordsDamaged, StoreError, StoreMissing
 from core.settings.model import Settings
+from core.store.check import try_keywords
 from core.store.database import Database
 from core.store.embedding_cache import CacheUse, EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue, RefusedChunk
@@ -50,6 +51,7 @@ class Facts:
     refused: tuple[RefusedChunk, ...] = ()
     store_error: str | None = None
     store_remedy: str = ""
+    keyword_error: str | None = None
     vector_error: str | None = None
     dims: int | None = None
     vectors: int = 0
@@ -92,6 +94,10 @@ def read_index(
 def _fill(facts: Facts, reader: Reader, backend: BuiltinBackend, settings: Settings, intakes: Sequence[Intake]) -> None:
     database = reader.database
     queue, errors = EmbeddingQueue(database), FileErrors(database)
+    try:
+        try_keywords(database)
+    except KeywordsDamaged as error:
+        facts.keyword_error, facts.store_remedy = str(error), error.remedy
     facts.counts = reader.documents.counts()
     facts.pending = queue.waiting()
     facts.refused = queue.refused()

@@ -8,13 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from core.backends.builtin import BuiltinBackend
-from core.embedding.fallback import Failover
-from core.errors import EmbeddingError, StoreError
 from core.health import judge
 from core.index_facts import Facts, Json, if_set, read_index, trouble_of
+from core.probing import probe
 from core.settings.model import Settings
-from core.store.identity import Identities
-from core.store.vectors import Vectors
 from core.store.writer_lock import WriterLock
 from core.sync.intake import Intake
 from core.sync.watching import WatchState
@@ -37,6 +34,8 @@ def collect(
     scans = {intake.source: intake.scan() for intake in intakes}
     standing = backend.standing()
     facts = read_index(backend, settings, intakes, scans)
+    probes = probe(backend) if deep else None
+    no_keywords = facts.store_error or facts.keyword_error
     state, selection = backend.worker.state, backend.selection
     embedder = facts.failover.embedder
     identity = embedder.identity if embedder is not None else None
@@ -57,7 +56,7 @@ def collect(
         "warnings": [{"path": path, "warning": words} for path, words in facts.warnings],
         "scanProblems": [problem for scan in scans.values() for problem in scan.problems],
         "ignoredFolders": [folder for scan in scans.values() for folder in scan.ignored_folders],
-        **({"probes": probe(backend)} if deep else {}),
+        **({"probes": probes.json()} if probes is not None else {}),
         **({"qmd": dict(standing.facts)} if standing is not None else {}),
     }
     status = Status(
@@ -76,7 +75,7 @@ def collect(
         extra_paths=tuple(settings.extra_paths),
         source_counts=facts.counts,
         vector=facts.vector(settings),
-        fts={"enabled": True, "available": facts.store_error is None, **if_set("error", facts.store_error)},
+        fts={"enabled": True, "available": no_keywords is None, **if_set("error", no_keywords)},
         cache={
             "enabled": settings.cache.enabled,
             "entries": facts.cache_entries,
@@ -94,44 +93,7 @@ def collect(
         skipped=(*facts.skips, *(skip for scan in scans.values() for skip in scan.skipped), *facts.forgotten),
         ignored=_ignored(scans.values()),
     )
-    return judge(status, facts, backend, standing.reasons if standing is not None else ())
-
-
-def in_force(backend: BuiltinBackend) -> Failover:
-    """Which embedder makes the vectors, as the index tells where there is one that can be read."""
-    try:
-        with backend.readers.lease() as reader:
-            return backend.failover(reader.database)
-    except StoreError:
-        return backend.failover(None)
-
-
-def probe(backend: BuiltinBackend) -> Json:
-    """Real work for the embedder, the vector table and the writer lock: "ok", or what went wrong."""
-    answer: Json = {}
-    vector = None
-    embedder = in_force(backend).embedder
-    if embedder is None:
-        answer["embedder"] = backend.selection.reason or "switched off"
-    else:
-        try:
-            vector = embedder.embed_query("ping")
-            answer["embedder"] = "ok"
-        except EmbeddingError as error:
-            answer["embedder"] = str(error)
-    try:
-        with backend.readers.lease() as reader:
-            row = Identities(reader.database).find(embedder.identity) if embedder is not None else None
-            if vector is None or row is None:
-                answer["vectors"] = "there are none of this model"
-            else:
-                found = Vectors(reader.database, row).search(vector, 1)
-                answer["vectors"] = "ok" if found else "the vector table is empty"
-    except (StoreError, EmbeddingError) as error:
-        answer["vectors"] = str(error)
-    owner = WriterLock(backend.store).owner()
-    answer["writer"] = "nobody writes at the moment" if owner is None else f"process {owner}"
-    return answer
+    return judge(status, facts, backend, standing.reasons if standing is not None else (), probes)
 
 
 def status_json(status: Status) -> Json:

@@ -76,7 +76,8 @@ class Asker:
         def once() -> Answer:
             value = parsed(self.send(request, timeout=timeout, most_bytes=most_bytes, cancel=cancel))
             if value is None:
-                raise EmbeddingError(f"the reply of {self.to.name} is no JSON", retryable=True)
+                message = f"the reply of {self.to.name} is no JSON"
+                raise EmbeddingError(message, remedy="check base_url if it is set", retryable=True)
             return read(value)
 
         return self.insist(once, patience=patience, cancel=cancel)

@@ -107,7 +107,7 @@ def failure_of(reply: Reply, to: Addressee, *, now: float) -> EmbeddingError:
     if status in (400, 413, 422):
         about_size = status == 413 or _SIZE.search(words) is not None
         return Rejected(f"{to.name} rejects the text ({status}){said}", about_size=about_size)
-    return EmbeddingError(f"{to.name} gave an unexpected answer ({status}){said}")
+    return EmbeddingError(f"{to.name} gave an unexpected answer ({status}){said}", remedy=to.model_remedy)
 
 
 def waiting_time(reply: Reply, value: object, *, now: float) -> float | None:

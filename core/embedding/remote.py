@@ -173,7 +173,8 @@ class RemoteEmbedder:
         try:
             self._ask([PROBE], call)
         except (Rejected, BadReply):
-            raise EmbeddingError(f"{self.asker.to.name} takes no text at all: {error}") from None
+            message = f"{self.asker.to.name} takes no text at all: {error}"
+            raise EmbeddingError(message, remedy=self.asker.to.model_remedy) from None
         call.answered = True
 
     def _in_pieces(self, pieces: list[str], call: _Call) -> Vector | EmbeddingError:
@@ -246,7 +247,7 @@ class RemoteEmbedder:
             message = f"{name} gives vectors of {lengths.pop()} numbers where {dims} were expected"
             wanted = self.identity.dims is not None
             return EmbeddingError(message, remedy="unset output_dimensionality" if wanted else "run index --force")
-        return EmbeddingError(f"{name} gives no usable vectors: {outcomes[0]}")
+        return EmbeddingError(f"{name} gives no usable vectors: {outcomes[0]}", remedy=self.asker.to.model_remedy)
 
     # -- what a failed call had already made
 

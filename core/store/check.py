@@ -51,6 +51,12 @@ def rows_agree(database: Database) -> bool:
     return all(database.count(f"SELECT count(*) FROM {table}_docsize") == chunks for table in KEYWORD_TABLES)
 
 
+def try_keywords(database: Database) -> None:
+    """Ask both keyword tables for a word, which costs nothing. Raises KeywordsDamaged where searches would."""
+    for table in KEYWORD_TABLES:
+        database.rows(f"SELECT rowid FROM {table} WHERE {table} MATCH 'and' LIMIT 1")
+
+
 def rebuild_keywords(database: Database, cancel: threading.Event | None = None) -> int:
     """Make both keyword tables anew from the chunks, in one transaction; the number of chunks.
 
