@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from textual import work
 from textual.app import App
+from textual.events import Event, Key
 from textual.reactive import var
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
@@ -23,6 +24,7 @@ from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
 from tui.editor import edit_at
 from tui.event_log import LogLine, log_line
+from tui.heap import REST_SECONDS, Heap, quiet_heap
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
 from tui.screens.files import FilesScreen
@@ -52,11 +54,13 @@ def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
     its background work, unless `options.start` is false, and closes it at the end. A crash gives 1, a signal 128 + its
     number.
     """
-    app = MemdeckApp(memory, options or AppOptions())
-    try:
-        app.run(mouse=app.wants_mouse)
-    finally:
-        app.close_memory()
+    with quiet_heap() as heap:
+        app = MemdeckApp(memory, options or AppOptions())
+        app.heap = heap
+        try:
+            app.run(mouse=app.wants_mouse)
+        finally:
+            app.close_memory()
     return app.return_code if app.return_code is not None else 1
 
 
@@ -87,6 +91,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self._status_read = -STATUS_SECONDS
         self._status_waits = False
         self.draft = ""
+        self.heap: Heap | None = None
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
         for theme in OWN:
             self.register_theme(theme)
@@ -121,6 +126,9 @@ class MemdeckApp(App[None], inherit_bindings=False):
             loop.add_signal_handler(number, self._ended_by, number)
         if self._trace is not None:
             self.run_worker(self._trace.run(), group="trace", exit_on_error=False)
+        if self.heap is not None:
+            self.call_after_refresh(self.heap.settled)
+            self.set_interval(REST_SECONDS, self.heap.rest)
         self.switch_mode("first_run" if self._memory is None else "search")
         self._greet(*self.options.notices)
 
@@ -158,6 +166,14 @@ class MemdeckApp(App[None], inherit_bindings=False):
 
     def _ended_by(self, number: signal.Signals) -> None:
         self.exit(return_code=128 + number)
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key):
+            if self.heap is not None:
+                self.heap.key()
+            if self._memory is not None:
+                self._memory.selection.courtesy.give_way()
+        await super().on_event(event)
 
     # Events and state
 

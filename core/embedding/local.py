@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.courtesy import Courtesy
 from core.embedding.base import EmbedderLimits, ModelProfile, Vector, normalised
 from core.embedding.model_files import (
     DEFAULT_DIMS,
@@ -65,12 +66,20 @@ class LocalEmbedder:
 
     limits = EmbedderLimits(batch_items=REQUEST_ROWS)
 
-    def __init__(self, cache_dir: Path, *, model: LocalModel | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        cache_dir: Path,
+        *,
+        model: LocalModel | None = None,
+        threads: int | None = None,
+        courtesy: Courtesy | None = None,
+    ) -> None:
         self._model = model or minilm(cache_dir)
         self._lock = threading.Lock()
         self._loading_quick = threading.Lock()
         self._loading_fast = threading.Lock()
         self._threads_wanted = threads
+        self._courtesy = courtesy
         self._threads: BatchThreads | None = None
         self._files: ModelFiles | None = None
         self._tokenizer: OnnxTokenizer | None = None
@@ -171,7 +180,7 @@ class LocalEmbedder:
         with self._lock:
             self._raise_if_closed()
             if self._threads is None:
-                self._threads = BatchThreads(self._threads_wanted)
+                self._threads = BatchThreads(self._threads_wanted, self._courtesy)
             return self._threads
 
     def _raise_if_closed(self) -> None:

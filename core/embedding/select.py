@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.courtesy import Courtesy
 from core.embedding.base import Embedder, text_goes_to
 from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
@@ -25,6 +26,7 @@ class Selection:
     `requested` is the provider that was asked for, `provider` and `model` are what is used ("none" and "" without an
     embedder). `reason` says, in one line, why that differs from what was asked for; `remedy` what to do about it.
     `standby` is the fallback, for `Failover` to use; `standby_reason` why there is none although it was asked for.
+    `courtesy` is what making vectors, and all other work in the background, waits for.
     """
 
     embedder: Embedder | None
@@ -35,6 +37,7 @@ class Selection:
     remedy: str | None = None
     standby: Embedder | None = None
     standby_reason: str | None = None
+    courtesy: Courtesy = field(default_factory=Courtesy, compare=False)
 
     @property
     def text_goes_to(self) -> str:
@@ -56,6 +59,7 @@ class Surroundings:
     environ: Mapping[str, str]
     cache_dir: Path
     on_progress: Callable[[Progress], None] | None = None
+    courtesy: Courtesy = field(default_factory=Courtesy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ def select_embedder(
         made.remedy,
         standby.embedder,
         standby.reason,
+        surroundings.courtesy,
     )
 
 
@@ -136,8 +141,8 @@ def _remote(name: RemoteName, *, standby: bool = False) -> Factory:
 def _local(settings: Settings, surroundings: Surroundings) -> Made:
     """An ONNX folder, a fastembed model by name, or the model that is installed. Raises ProviderUnavailable."""
     local = settings.local
-    cache_dir, threads = surroundings.cache_dir, local.threads
-    installed = LocalEmbedder(cache_dir, threads=threads)
+    cache_dir, threads, courtesy = surroundings.cache_dir, local.threads, surroundings.courtesy
+    installed = LocalEmbedder(cache_dir, threads=threads, courtesy=courtesy)
     path, name = (local.model_path or "").strip(), (settings.model or "").strip()
     for text, key in ((path, "local.model_path"), (name, "model")):
         if _is_gguf(text):
@@ -145,7 +150,8 @@ def _local(settings: Settings, surroundings: Surroundings) -> Made:
             return Made(installed, reason, f"unset {key}, or name a folder with an ONNX model in local.model_path")
     if path:
         folder = Path(_expanded(path, surroundings.environ))
-        return Made(LocalEmbedder(cache_dir, model=own_model(folder, cache_dir), threads=threads))
+        model = own_model(folder, cache_dir)
+        return Made(LocalEmbedder(cache_dir, model=model, threads=threads, courtesy=courtesy))
     if not name or name.lower().removeprefix("sentence-transformers/") == DEFAULT_MODEL.lower():
         return Made(installed)
     if "/" not in name:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from core.courtesy import Courtesy
 from core.embedding.base import Vector, normalised
 from core.errors import EmbeddingError
 
@@ -34,10 +35,14 @@ def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 class BatchThreads:
-    """Threads that run batches: one a core where threads have a priority of their own, else one core is left free."""
+    """Threads that run batches: one a core where threads have a priority of their own, else one core is left free.
 
-    def __init__(self, threads: int | None = None) -> None:
+    They wait for `courtesy` before each piece of work.
+    """
+
+    def __init__(self, threads: int | None = None, courtesy: Courtesy | None = None) -> None:
         self.count = threads or default_threads()
+        self._courtesy = courtesy or Courtesy()
         self._closed = threading.Event()
 
     @cached_property
@@ -51,6 +56,7 @@ class BatchThreads:
         from concurrent.futures import CancelledError
 
         def guarded(item: Item) -> Made:
+            self._courtesy.wait()
             raise_if_cancelled(cancel, self._closed)
             return work(item)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
+from core.courtesy import Courtesy
 from core.events import EventBus
 from core.store.database import Database
 from core.store.documents import Documents
@@ -31,7 +32,7 @@ class JobCounts:
 
 @dataclass(frozen=True, slots=True)
 class JobTools:
-    """What a job works with; all of it belongs to the worker."""
+    """What a job works with; all of it belongs to the worker. It waits for `courtesy` between two documents."""
 
     database: Database
     documents: Documents
@@ -39,6 +40,7 @@ class JobTools:
     executor: Executor
     bus: EventBus
     clock: Callable[[], float]
+    courtesy: Courtesy = field(default_factory=Courtesy)
 
     def now_ms(self) -> int:
         return int(self.clock() * 1000)

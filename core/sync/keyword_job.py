@@ -123,6 +123,7 @@ class KeywordJob:
             first = next(outcomes, None)
             if first is None:
                 break
+            self._tools.courtesy.wait()
             started = time.perf_counter()
             with self._tools.database.transaction():
                 outcome: _Outcome | None = first
@@ -160,6 +161,7 @@ class KeywordJob:
                 future.cancel()
 
     def _read(self, intake: Intake, file: ScannedFile, row: FileRow | None) -> _Outcome:
+        self._tools.courtesy.wait()
         started = time.perf_counter()
         try:
             document = intake.read(file, self.force)

@@ -57,7 +57,7 @@ class WriterRole:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memdeck-read")
         self._documents = Documents(database)
         self._requests = Requests(database)
-        self._tools = JobTools(database, self._documents, intakes, self._executor, bus, clock)
+        self._tools = JobTools(database, self._documents, intakes, self._executor, bus, clock, selection.courtesy)
         self._flights = FlightQueue()
         self._current: Flight | None = None
         self._awaiting: list[_AwaitingVectors] = []

@@ -1,0 +1,56 @@
+"""Garbage is looked for while nobody types."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from tui import heap
+from tui.heap import Heap
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The full collections, none of which takes place."""
+    seen: list[int] = []
+    monkeypatch.setattr(gc, "collect", lambda: seen.append(1))
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    return seen
+
+
+def counts(monkeypatch: pytest.MonkeyPatch, young: int, old: int) -> None:
+    monkeypatch.setattr(gc, "get_count", lambda: (0, young, old))
+
+
+def test_a_key_puts_a_collection_off(monkeypatch: pytest.MonkeyPatch, collected: list[int]) -> None:
+    counts(monkeypatch, 0, 50)
+    kept = Heap()
+    kept.key()
+    kept.rest()
+    assert not collected
+    monkeypatch.setattr(heap, "QUIET_SECONDS", 0.0)
+    kept.rest()
+    assert collected
+
+
+def test_an_app_that_makes_nothing_collects_nothing(monkeypatch: pytest.MonkeyPatch, collected: list[int]) -> None:
+    counts(monkeypatch, 3, 0)
+    monkeypatch.setattr(heap, "QUIET_SECONDS", 0.0)
+    Heap().rest()
+    assert not collected
+
+
+def test_what_the_start_made_is_looked_through_no_more() -> None:
+    code = """
+import gc
+from tui.heap import quiet_heap
+with quiet_heap() as heap:
+    assert not gc.isenabled()
+    made = [[n] for n in range(50_000)]
+    heap.settled()
+    assert gc.isenabled() and gc.get_freeze_count() > 50_000
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,53 @@
+"""The garbage collector, kept out of the user's way: a full collection holds the program for a tenth of a second."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+REST_SECONDS = 5.0
+"""How often it is looked whether there is garbage worth a collection."""
+QUIET_SECONDS = 2.0
+"""How long no key came when garbage is looked for."""
+WORTH = 20
+"""Collections of the young that make a full one worth its time."""
+_SELDOM = (2000, 10, 200)
+
+
+class Heap:
+    """Settles what the start has made, then collects while nobody types."""
+
+    def __init__(self) -> None:
+        self._last_key = time.monotonic()
+        self._is_final = False
+
+    def settled(self) -> None:
+        """The app is on the screen: what is here now stays, and need not be looked through again."""
+        gc.freeze()
+        gc.enable()
+
+    def key(self) -> None:
+        self._last_key = time.monotonic()
+
+    def rest(self) -> None:
+        """Collect, if there is something worth it and nobody types."""
+        _, young, old = gc.get_count()
+        if young + old * _SELDOM[1] >= WORTH and time.monotonic() - self._last_key >= QUIET_SECONDS:
+            gc.collect()
+            if not self._is_final:  # what is loaded at first use is here by now
+                self._is_final = True
+                gc.freeze()
+
+
+@contextmanager
+def quiet_heap() -> Iterator[Heap]:
+    """No collection until the app has settled, then few. What is left at the end goes with the process, unsorted."""
+    gc.disable()
+    gc.set_threshold(*_SELDOM)
+    try:
+        yield Heap()
+    finally:
+        gc.freeze()
+        gc.enable()
