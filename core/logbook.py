@@ -7,8 +7,10 @@ import os
 from collections.abc import Mapping
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any
 
 from core.settings import user_state_dir
+from core.text.visible import visible
 
 FILE_BYTES = 1 << 20
 OLD_FILES = 2
@@ -18,6 +20,16 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 def log_file(environ: Mapping[str, str], home: Path) -> Path:
     """Where the log stands."""
     return user_state_dir(environ, home) / "memdeck.log"
+
+
+class _Lines(logging.Formatter):
+    """One line a record, in which no character of a file's name or an error acts on a terminal; then the traceback."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return visible(super().formatException(ei), keep_newlines=True)
 
 
 def start_log(environ: Mapping[str, str], home: Path) -> Path | None:
@@ -39,8 +51,10 @@ def start_log(environ: Mapping[str, str], home: Path) -> Path | None:
         handler = RotatingFileHandler(file, maxBytes=FILE_BYTES, backupCount=OLD_FILES, encoding="utf-8", delay=True)
     except OSError:
         return None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_Lines("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel(LEVELS.get(wanted, logging.WARNING))
     root.propagate = False
+    if wanted not in LEVELS:
+        root.warning("MEMDECK_LOG=%s is none of %s, off; warning is used", wanted, ", ".join(LEVELS))
     return file

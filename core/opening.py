@@ -7,11 +7,16 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.backends.choice import with_qmd_paths
 from core.errors import WorkspaceError
 from core.memory import Memory
 from core.settings import LoadedSettings, load_settings, resolve_workspace, store_path, user_cache_dir, user_state_dir
+
+if TYPE_CHECKING:
+    from core.bus import Event
+    from core.event_log import EventLog
 
 _open: dict[str, Memory] = {}
 _open_lock = threading.Lock()
@@ -67,8 +72,23 @@ def open_memory(
                 resident=resident,
             )
             memory.on_close(lambda: _forget(key))
+            memory.events.subscribe(_Logged())
             _open[key] = memory
         return memory
+
+
+class _Logged:
+    """Logs events; what that takes is loaded with the first of them."""
+
+    def __init__(self) -> None:
+        self._log: EventLog | None = None
+
+    def __call__(self, event: Event) -> None:
+        if self._log is None:
+            from core.event_log import EventLog
+
+            self._log = EventLog()
+        self._log(event)
 
 
 def _forget(key: str) -> None:

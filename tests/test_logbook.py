@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from core.logbook import FILE_BYTES, log_file, start_log
+from core.opening import open_memory
+from tests.provider_server import KEY, Answer, provider_server
 
 
 @pytest.fixture(autouse=True)
 def _quiet_afterwards() -> Iterator[None]:
     yield
+    stop_log()
+
+
+def stop_log() -> None:
     root = logging.getLogger("core")
     for handler in list(root.handlers):
         root.removeHandler(handler)
@@ -62,3 +68,63 @@ def test_the_log_is_bounded(tmp_path: Path) -> None:
 def test_a_state_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the way")
     assert start_log({"XDG_STATE_HOME": str(tmp_path / "state")}, tmp_path) is None
+
+
+def test_no_character_of_a_name_or_an_error_acts_on_a_terminal(tmp_path: Path) -> None:
+    file = start_log({}, tmp_path)
+    hostile = "a\x1b[2Jb\nWARNING forged\u202e"
+    try:
+        raise ValueError(hostile)
+    except ValueError:
+        logging.getLogger("core.sync").exception("%s failed", hostile)
+    assert file is not None
+    text = file.read_text()
+    assert not set("\x1b\u202e") & set(text)
+    assert "a␛[2Jb␊WARNING forged⟦U+202E⟧ failed" in text.splitlines()[0]
+
+
+def test_a_level_that_there_is_not_is_named(tmp_path: Path) -> None:
+    start_log({"MEMDECK_LOG": "loud"}, tmp_path)
+    assert "MEMDECK_LOG=loud is none of debug, info, warning, error, off" in log_file({}, tmp_path).read_text()
+
+
+def test_what_happens_is_logged_by_its_level(tmp_path: Path) -> None:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    (workspace / "MEMORY.md").write_text("# Notes\n\nthe cat sits on the mat\n")
+    for level, told in (("warning", []), ("info", ["sync finished"]), ("debug", ["sync started", "file indexed"])):
+        file = start_log({"MEMDECK_LOG": level}, tmp_path)
+        assert file is not None
+        store = tmp_path / f"{level}.sqlite"
+        memory = open_memory(
+            workspace=workspace, store=store, environ={}, home=tmp_path / "home", flags={"provider": "none"}
+        )
+        memory.sync()
+        memory.close()
+        text = file.read_text()
+        assert [words for words in told if words not in text] == []
+        assert told or not text
+        stop_log()
+
+
+def test_a_provider_that_fails_is_logged_once_and_without_its_key(tmp_path: Path) -> None:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    (workspace / "MEMORY.md").write_text("# Notes\n\nthe cat sits on the mat\n")
+    file = start_log({}, tmp_path)
+    with provider_server() as server:
+        server.rule = lambda _: Answer({"error": {"message": f"{KEY} may not"}}, 403)
+        flags = {"provider": "openai", "remote.open_ai.base_url": server.url + "/v1"}
+        memory = open_memory(
+            workspace=workspace,
+            store=tmp_path / "index.sqlite",
+            environ={"OPENAI_API_KEY": KEY},
+            home=tmp_path / "home",
+            flags=flags,
+        )
+        memory.sync()
+        memory.sync()
+        memory.close()
+    assert file is not None
+    assert file.read_text().count("openai refuses access (403): *** may not") == 1
+    assert KEY not in file.read_text()
