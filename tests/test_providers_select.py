@@ -140,6 +140,16 @@ def test_ollamas_address_may_be_that_of_any_of_its_apis(url: str) -> None:
     assert embedder.identity.endpoint == "http://box:11434"
 
 
+@pytest.mark.parametrize("provider", ["openai", "voyage", "mistral", "openai-compatible"])
+@pytest.mark.parametrize("ending", ["", "/", "/embeddings", "/embeddings/"])
+def test_an_address_may_be_that_of_the_method(provider: str, ending: str) -> None:
+    values = {"provider": provider, "model": "m", "remote": {"base_url": f"https://gateway.example/v1{ending}"}}
+    embedder = embedder_of(values, OPENAI_API_KEY="sk-a", VOYAGE_API_KEY="pa-b", MISTRAL_API_KEY="c")
+
+    assert embedder.identity.endpoint == "https://gateway.example/v1"
+    assert embedder.asker._connection.base_url == "https://gateway.example/v1"
+
+
 def test_ollamas_own_address_and_model_win() -> None:
     remote = {"base_url": "http://other:1"}
     general = embedder_of({"provider": "ollama", "model": "bge-m3", "remote": remote})

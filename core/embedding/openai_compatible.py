@@ -27,5 +27,5 @@ def compatible_wire(
 
 
 def compatible_base_url(url: str) -> str:
-    """The base address, also of a user who gave that of the method."""
+    """The base address of a server of OpenAI's shape, also of a user who gave that of the method."""
     return url.rstrip("/").removesuffix("/embeddings")

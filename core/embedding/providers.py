@@ -229,7 +229,10 @@ def _base_url(name: RemoteName, settings: Settings, own: Endpoint | None, *, sta
             message = f"as a fallback, {name} has no address of its own: remote.base_url is that of {settings.provider}"
             raise ProviderUnavailable(message, remedy="choose another fallback")
         return openai_compatible.compatible_base_url(general)
-    return (own.base_url if own is not None else None) or (general if not standby else None) or _BASES[name]
+    given = (own.base_url if own is not None else None) or (general if not standby else None)
+    if given is None:
+        return _BASES[name]
+    return given if name == "gemini" else openai_compatible.compatible_base_url(given)
 
 
 def _ollama_url(settings: Settings, *, standby: bool) -> str:
