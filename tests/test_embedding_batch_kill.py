@@ -157,6 +157,18 @@ def test_a_batch_of_another_model_that_nobody_heard_of_is_given_up(
     assert texts == {}
 
 
+def test_people_see_batches_where_they_are_wanted_or_have_failed() -> None:
+    from tui.cli.status import _batches
+
+    last = {"limit": 2, "lastError": "it went \x1b[2Jwrong"}
+    assert _batches({"enabled": False, "failures": 0, "underWay": 0}) == ""
+    assert _batches({"enabled": True, "failures": 0, "underWay": 0}) == "on"
+    assert _batches({"enabled": True, "failures": 1, "underWay": 2, **last}) == (
+        "on, 2 under way, 1 of 2 failures: it went ␛[2Jwrong"
+    )
+    assert _batches({"enabled": False, "failures": 2, "underWay": 0, **last}).startswith("off for a day, 2 of 2")
+
+
 def test_what_is_being_handed_over_is_under_way_to_other_processes(
     server: ProviderServer, desk: Callable[..., Desk]
 ) -> None:

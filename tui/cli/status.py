@@ -53,6 +53,7 @@ def _print_status(status: Status, agent: str) -> None:
         ("keywords", _part(status.fts)),
         ("vectors", _part(status.vector)),
         ("cache", _part(status.cache)),
+        ("batches", _batches(status.batch)),
         ("backend", _backend(status)),
         ("fallback", _words(status.fallback or {})),
         ("watcher", output.visible(" ".join(str(value) for value in status.watcher.values() if value))),
@@ -84,6 +85,17 @@ def _backend(status: Status) -> str:
         output.count(documents, "document") if isinstance(documents, int) else "not indexed yet",
     ]
     return output.visible(", ".join(part for part in parts if part))
+
+
+def _batches(batch: Mapping[str, object]) -> str:
+    """The provider's batches, where they are wanted or have failed."""
+    failures, error = batch.get("failures"), batch.get("lastError")
+    if batch.get("enabled") is not True and not failures:
+        return ""
+    state = "on" if batch.get("enabled") is True else "off for a day"
+    failed = f"{failures} of {batch.get('limit')} failures: {error}" if failures else ""
+    under_way = f"{batch['underWay']} under way" if batch.get("underWay") else ""
+    return output.visible(", ".join(part for part in (state, under_way, failed) if part))
 
 
 def _counts(files: int, chunks: int) -> str:
