@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from core.logbook import start_log as start_log
     from core.mcp_server import serve_mcp as serve_mcp
     from core.memory import Memory as Memory
+    from core.offers import Offer as Offer
+    from core.offers import Promises as Promises
+    from core.offers import SourceOffers as SourceOffers
     from core.opening import close_all as close_all
     from core.opening import open_memory as open_memory
     from core.rereading import Reindexed as Reindexed
@@ -82,7 +85,9 @@ _PLACES = {
     "MemdeckError": "core.errors",
     "Memory": "core.memory",
     "NotAllowed": "core.errors",
+    "Offer": "core.offers",
     "Progress": "core.types",
+    "Promises": "core.offers",
     "Reindexed": "core.rereading",
     "ScoreParts": "core.types",
     "SearchCancelled": "core.errors",
@@ -95,6 +100,7 @@ _PLACES = {
     "SkippedPath": "core.types",
     "Source": "core.types",
     "SourceCount": "core.types",
+    "SourceOffers": "core.offers",
     "Status": "core.types",
     "StoreError": "core.errors",
     "SyncCancelled": "core.errors",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core import Memory, WorkspaceError
+from core import Memory
 from tui.bindings import SCREENS, TABLE
 from tui.commands import commands_of, matching
 from tui.screens.help import Help
@@ -140,23 +140,6 @@ def test_the_palette_finds_parts_of_words_best_first() -> None:
     assert "preview: split, full, off" in titles
     assert not [title for title in titles if title.split(": ")[0] == title.split(": ")[1].split(" ")[0]]
     assert len(commands) < 100
-
-
-async def test_a_first_run_asks_for_a_folder_and_goes_on_with_it(deck: Any, memory: Memory, tmp_path: Path) -> None:
-    def opener(folder: Path) -> Memory:
-        if folder != memory.workspace:
-            raise WorkspaceError("no memory [/x] there")
-        return memory
-
-    async with deck(None, open_workspace=opener, looked_in=(Path("/home/me/.openclaw/workspace"),)) as running:
-        assert any("looked in /home/me/.openclaw/workspace" in row for row in running.lines())
-        await running.type(str(tmp_path))
-        await running.press("enter")
-        await running.until(lambda: any("no memory [/x] there" in row for row in running.lines()))
-        await running.press("ctrl+u")
-        await running.type(str(memory.workspace))
-        await running.press("enter")
-        await running.until(lambda: running.app.current_mode == "search")
 
 
 async def test_a_moved_key_works_and_its_old_one_does_not(deck: Any, memory_of: Callable[..., Memory]) -> None:

@@ -118,12 +118,6 @@ async def test_full_preview(deck: Any, memory: Memory, text_snapshot: SnapshotAs
         assert steady("\n".join(running.lines())) + "\n" == text_snapshot
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_first_run(deck: Any, text_snapshot: SnapshotAssertion, size: Any) -> None:
-    async with deck(None, size=size, looked_in=(Path("/home/me/.openclaw/workspace"), Path("/home/me"))) as running:
-        assert steady("\n".join(running.lines())) + "\n" == text_snapshot
-
-
 @pytest.mark.parametrize("theme", ["memdeck", "memdeck-light", "ansi-dark"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_search_in_colour(

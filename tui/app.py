@@ -18,7 +18,7 @@ from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from core import Hit, MemdeckError, Memory, NotAllowed, SearchMode, SearchResult
-from tui.bindings import load_keymap
+from tui.bindings import BY_ID, load_keymap
 from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
@@ -90,6 +90,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self._interrupted = -TWICE_SECONDS
         self._status_read = -STATUS_SECONDS
         self._status_waits = False
+        self._came_from = "search"
         self.draft = ""
         self.heap: Heap | None = None
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
@@ -102,6 +103,10 @@ class MemdeckApp(App[None], inherit_bindings=False):
         """The memory on the screen; only the first-run screen lives without one."""
         assert self._memory is not None
         return self._memory
+
+    @property
+    def has_memory(self) -> bool:
+        return self._memory is not None
 
     @property
     def wants_mouse(self) -> bool:
@@ -140,29 +145,43 @@ class MemdeckApp(App[None], inherit_bindings=False):
             self._unsubscribe()
 
     def adopt(self, memory: Memory) -> None:
-        """Go on with a memory that was opened on the first-run screen."""
-        self._memory = memory
-        self._settle()
-        self._greet()
-        self.switch_mode("search")
+        """Go on with a memory that was opened on the first-run screen; the one before it is closed."""
+        before, self._memory = self._memory, memory
+        if before is not memory:
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+            self.state = DeckState(revision=self.state.revision + 1)
+            self._settle()
+            self._greet(before=before)
+        self.leave_offer()
+
+    def leave_offer(self) -> None:
+        """Back from the first-run screen to the one before it."""
+        self.switch_mode(self._came_from)
 
     def close_memory(self) -> None:
         if self._memory is not None:
             self._memory.close()
 
-    def _greet(self, *notices: str) -> None:
+    def _greet(self, *notices: str, before: Memory | None = None) -> None:
         for notice in (*notices, *self._problems):
             self.say(notice, "warning")
         if self._memory is not None:
             self._unsubscribe = self._memory.events.subscribe(self._bridge)
-            self._begin()
+            self._begin(before)
 
     @work(group="begin", exit_on_error=False)
-    async def _begin(self) -> None:
-        """Show the counts first, then let the background work start."""
+    async def _begin(self, before: Memory | None) -> None:
+        """Show the counts first, then let the background work start; the memory that was open `before` ends first."""
+        if before is not None:
+            await asyncio.to_thread(before.close)
         await self._read_status()
         if self.options.start:
             await asyncio.to_thread(self.memory.start)
+        offers = self.options.offers
+        if offers is not None and before is None and await asyncio.to_thread(offers.tell_once, self.memory.workspace):
+            key = self.keymap.shown(BY_ID["app.offer"])
+            self.say(f"agents keep sessions on this machine; {key} asks which of them memdeck may read")
 
     def _ended_by(self, number: signal.Signals) -> None:
         self.exit(return_code=128 + number)
@@ -282,9 +301,18 @@ class MemdeckApp(App[None], inherit_bindings=False):
         if self._memory is not None and len(self.screen_stack) == 1:
             self.switch_mode(mode)
 
+    def action_offer(self) -> None:
+        """Ask what is to be read, on a screen of its own."""
+        screen = self.screen
+        if isinstance(screen, FirstRunScreen):
+            screen.ask()
+        elif self._memory is not None and len(self.screen_stack) == 1:
+            self._came_from = self.current_mode
+            self.switch_mode("first_run")
+
     def action_screen_next(self) -> None:
-        if self.current_mode in TABS:
-            self.action_show(TABS[(TABS.index(self.current_mode) + 1) % len(TABS)])
+        at = TABS.index(self.current_mode) if self.current_mode in TABS else -1
+        self.action_show(TABS[(at + 1) % len(TABS)])
 
     def action_palette(self) -> None:
         screen = self.screen

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status"]
+Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status", "first_run"]
 
 SCREENS: Mapping[str, tuple[Scope, ...]] = {
     "search": ("search", "browse", "preview", "deck", "app"),
     "sessions": ("sessions", "browse", "deck", "app"),
     "status": ("status", "deck", "app"),
     "files": ("files", "browse", "preview", "deck", "app"),
+    "first_run": ("first_run", "deck", "app"),
 }
 """Each screen with the scopes that are reachable on it, innermost first."""
 
@@ -46,7 +47,10 @@ class KeyBinding:
         return self.id.startswith(_ABOUT_ROWS) and self.id not in ("files.state", "files.fold")
 
 
-_ABOUT_ROWS = ("hit.", "copy.", "open.", "preview.", "session.", "memory.", "files.", "search.explain")
+_ABOUT_ROWS = (
+    "hit.", "copy.", "open.", "preview.", "session.", "memory.", "files.", "search.explain",
+    "offer.choose", "offer.start", "offer.later",
+)  # fmt: skip
 
 TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("app.palette", "ctrl+p,colon", "app.palette", "Find a command", "app", "palette", 92, palette=False),
@@ -57,6 +61,7 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("app.status", "3,f4", "app.show('status')", "Go to status", "app"),
     KeyBinding("app.files", "4,f5", "app.show('files')", "Go to files", "app"),
     KeyBinding("app.note", "ctrl+n", "app.note", "Write a note: ctrl+o saves, esc keeps a draft", "app", "note", 58),
+    KeyBinding("app.offer", "A", "app.offer", "Choose what is read: folders, agents' sessions", "app"),
     KeyBinding("app.theme", "f9", "app.theme_next", "Change the theme", "app"),
     KeyBinding("app.suspend", "ctrl+z", "app.suspend_process", "Go to the shell; fg comes back", "app"),
     KeyBinding("app.quit", "ctrl+q", "app.quit", "Quit, from anywhere", "app", priority=True),
@@ -130,10 +135,15 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("files.path", "P", "copy_path", "Copy the path on disk", "files", "path", 32),
     KeyBinding("status.reindex", "r", "reindex", "Bring the index in step with the files", "status", "sync", 10),
     KeyBinding("status.pause", "p", "pause", "Hold the log still; work goes on", "status", "pause", 20),
+    KeyBinding("offer.choose", "space", "choose", "Choose the row, or not", "first_run", "choose", 5),
+    KeyBinding("offer.start", "enter", "start", "Go on with what is chosen", "first_run", "go on", 6),
+    KeyBinding("offer.later", "n", "later", "Not now: nothing is read; remembered", "first_run", "not now", 7),
+    KeyBinding("offer.folder", "slash", "folder", "Name another folder", "first_run", "folder", 15),
     KeyBinding("status.clear", "c", "clear", "Empty the log", "status", "clear", 30),
 )
 
 BY_ID: Mapping[str, KeyBinding] = {binding.id: binding for binding in TABLE}
+_NEED_MEMORY = ("app.screen_next", "app.note")
 ALWAYS = ("app.quit", "app.palette")
 """Actions that must stay in reach while a text field has the focus."""
 
@@ -246,6 +256,7 @@ def on_screen(screen: str) -> tuple[KeyBinding, ...]:
 
 def hints(screen: str, keymap: Keymap, *, typing: bool, rows: bool = True) -> list[tuple[str, str]]:
     """(key, label) of what works now, most wanted first; without `rows` only what needs none."""
-    wanted = sorted((b for b in on_screen(screen) if b.label and (rows or not b.needs_row)), key=lambda b: b.hint)
+    reachable = (b for b in on_screen(screen) if screen != "first_run" or b.id not in _NEED_MEMORY)
+    wanted = sorted((b for b in reachable if b.label and (rows or not b.needs_row)), key=lambda b: b.hint)
     shown = ((keymap.shown(binding, typing=typing), binding.label) for binding in wanted)
     return [(key, label) for key, label in shown if key]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.content import Content
 
-from core import SearchMode, SearchResult
+from core import Offer, Promises, SearchMode, SearchResult
 from tui.state import DeckState
 from tui.text import counted, shown
 
@@ -102,12 +102,14 @@ def no_files(show: str, query: str, key: str) -> Content:
     return _lines(_NO_FILES.get(show, "No file was skipped."), *others)
 
 
-def sessions_off() -> Content:
-    """The sessions screen while no transcripts are read."""
+def sessions_off(key: str) -> Content:
+    """The sessions screen while no transcripts are read; `key` asks whose are to be."""
     return _lines(
         ("Sessions are off", "bold"),
         "",
-        "Transcripts of agents are read when config.toml names whose:",
+        [(key, "bold $primary"), " shows which agents keep transcripts on this machine, and asks."],
+        "",
+        "They are read when config.toml names whose:",
         ("  [sessions]", "$primary"),
         ('  agents = ["openclaw", "claude-code"]', "$primary"),
         "",
@@ -136,8 +138,8 @@ def no_session_matches(query: str) -> Content:
     )
 
 
-def first_run(looked: tuple[Path, ...]) -> Content:
-    """No workspace was found."""
+def first_run(looked: tuple[Path, ...], key: str) -> Content:
+    """No workspace was found, and nothing is asked at the moment; `key` asks, "" if there is nothing to ask for."""
     rows: list[Part | list[Part]] = [
         ("Where is the memory?", "bold"),
         "",
@@ -152,4 +154,37 @@ def first_run(looked: tuple[Path, ...]) -> Content:
         "",
     ]
     rows += [(f"  looked in {shown(str(place))}", "$text-muted") for place in looked]
-    return _lines(*rows, "", "Type the path of a folder and press Enter. ctrl+q quits.")
+    asks = [f"esc, then {key} shows what was found on this machine."] if key else []
+    return _lines(*rows, "", "Type the path of a folder and press Enter. ctrl+q quits.", *asks)
+
+
+_READ = {
+    "workspace": ("MEMORY.md and memory/**/*.md in", "Notes that you write in memdeck go there; nothing else changes."),
+    "folder": ("the Markdown files of", "Nothing there is changed."),
+    "agent": ("the transcripts in", "What you and the agent said, not what tools did. Nothing there is changed."),
+    "path": ("the transcript", "What you and the agent said. Nothing is changed."),
+}
+
+
+def offer(offer: Offer | None, promises: Promises) -> Content:
+    """What would be read of an offer, and what holds of all of them."""
+    rows: list[Part | list[Part]] = []
+    if offer is not None and offer.path:
+        what, left = _READ[offer.kind]
+        rows += [[("Reads ", "bold"), f"{what} ", (shown(offer.path), "$primary")], left]
+        if offer.kind == "agent" and offer.holds:
+            rows.append(f"Of {shown(offer.holds)}.")
+    rows += [
+        "Keys, tokens and passwords in transcripts are masked before anything is indexed or shown.",
+        [("Index   ", "bold"), (shown(promises.index), "$primary"), ", readable by you alone"],
+        [("Text    ", "bold"), *_where_text_goes(promises)],
+        [("Answers ", "bold"), "are written to ", (shown(promises.config), "$primary")],
+    ]
+    return _lines(*rows)
+
+
+def _where_text_goes(promises: Promises) -> list[Part]:
+    if promises.stays_here:
+        return ["stays on this machine"]
+    place = shown(promises.text_goes_to)
+    return [("goes to ", ""), (place, "$warning"), ", as the settings say, where vectors are made of it"]

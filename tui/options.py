@@ -7,20 +7,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core import Memory
+from core import Memory, SourceOffers
 
 
 @dataclass(frozen=True, slots=True)
 class AppOptions:
     """How the app is to start.
 
-    `query` is searched at the start. `open_workspace` opens a folder named on the first-run screen, `looked_in` are the
-    places that held no memory. `notices` are warnings about settings, shown once.
-    `history` is the file of earlier queries, None to keep them only while the app runs.
+    `query` is searched at the start. `offers` finds what could be read, for the first-run screen; `open_workspace`
+    opens the folder that is chosen there, `looked_in` are the places that held no memory. `notices` are warnings about
+    settings, shown once. `history` is the file of earlier queries, None to keep them only while the app runs.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     query: str = ""
+    offers: SourceOffers | None = None
     open_workspace: Callable[[Path], Memory] | None = None
     looked_in: tuple[Path, ...] = ()
     notices: tuple[str, ...] = ()

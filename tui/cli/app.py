@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def open_app(scope: Scope) -> int:
             remedy="Set TERM to what the terminal is (xterm-256color, tmux-256color), or use memdeck search QUERY.",
         )
 
-    from core import open_memory, start_log, user_state_dir
+    from core import SourceOffers, open_memory, start_log, user_state_dir
     from tui.app import run_app
     from tui.options import AppOptions
 
@@ -37,12 +38,12 @@ def open_app(scope: Scope) -> int:
     def open_workspace(folder: Path) -> Memory:
         return open_memory(workspace=folder, agent=scope.agent, store=scope.store, resident=True)
 
+    offers = SourceOffers(environ=environ, home=home, cwd=Path.cwd(), agent=scope.agent, store=scope.store)
+    options = AppOptions(environ=environ, offers=offers, open_workspace=open_workspace, history=history)
     workspace = found_workspace(scope)
     if workspace is None:
         looked_in = (home / ".openclaw" / "workspace", Path.cwd())
-        first_run = AppOptions(environ=environ, open_workspace=open_workspace, looked_in=looked_in, history=history)
-        return run_app(None, options=first_run)
+        return run_app(None, options=replace(options, looked_in=looked_in))
     memory = open_workspace(workspace)
     notices = (*memory.settings.problems, *memory.settings.warnings)
-    options = AppOptions(environ=environ, open_workspace=open_workspace, notices=notices, history=history)
-    return run_app(memory, options=options)
+    return run_app(memory, options=replace(options, notices=notices))

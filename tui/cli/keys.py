@@ -17,6 +17,7 @@ _SCOPES = {
     "sessions": "sessions",
     "files": "files",
     "status": "status",
+    "first_run": "first run",
 }
 
 

@@ -16,7 +16,7 @@ from tui.text import fitted
 from tui.widgets.line import Line
 
 _AREAS = {
-    "search": "search", "sessions": "sessions", "files": "files", "status": "status",
+    "search": "search", "sessions": "sessions", "files": "files", "status": "status", "first_run": "what is read",
     "browse": "rows and preview", "preview": "preview", "deck": "moving", "app": "everywhere",
 }  # fmt: skip
 _KEY_CELLS = 12

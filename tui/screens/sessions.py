@@ -130,7 +130,7 @@ class SessionsScreen(KeepingScreen):
     def _nothing(self) -> Content:
         settings = self.deck.memory.settings.settings
         if not (settings.sessions.agents or settings.sessions.paths):
-            return guidance.sessions_off()
+            return guidance.sessions_off(self.deck.keymap.shown(BY_ID["app.offer"]))
         if self.input.value.strip() and self.families:
             return guidance.no_session_matches(self.input.value)
         return guidance.no_sessions(settings.sessions.agents, self.deck.state)
