@@ -160,7 +160,9 @@ def content(store: Path) -> dict[str, object]:
             "SELECT files.path, files.hash, files.lines, chunks.ordinal, chunks.start_line, chunks.end_line,"
             " chunks.heading, chunks.text, chunks.embed_hash, embedding_cache.vector"
             " FROM files LEFT JOIN chunks ON chunks.file_id = files.id"
-            " LEFT JOIN embedding_cache ON embedding_cache.hash = chunks.embed_hash ORDER BY 1, 4"
+            " LEFT JOIN embedding_identities ON embedding_identities.state = 'active'"
+            " LEFT JOIN embedding_cache ON embedding_cache.hash = chunks.embed_hash"
+            " AND embedding_cache.identity_id = embedding_identities.id ORDER BY 1, 4"
         )
         found = {
             word: sorted(

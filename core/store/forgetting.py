@@ -6,6 +6,8 @@ from core.store.database import Database
 from core.store.texts import storable
 from core.types import Source
 
+_OWED = "purge_owed"
+
 
 def forget(database: Database, source: Source, path: str, *, now_ms: int) -> int:
     """Take a document out with its cached vectors and leave a tombstone; the number of its chunks. One transaction.
@@ -26,7 +28,13 @@ def forget(database: Database, source: Source, path: str, *, now_ms: int) -> int
             "INSERT INTO tombstones VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms",
             (source, storable(path), now_ms),
         )
+        database.set_meta(_OWED, "1")
     return count
+
+
+def owes_purge(database: Database) -> bool:
+    """Whether something was forgotten and no purge has succeeded since."""
+    return database.meta(_OWED) is not None
 
 
 def forgotten(database: Database) -> frozenset[tuple[Source, str]]:
@@ -52,4 +60,7 @@ def purge(database: Database) -> bool:
     KeywordRows(database).optimize()
     database.run("DELETE FROM requests WHERE done_ms IS NOT NULL")
     database.rows("PRAGMA incremental_vacuum")
-    return database.empty_log()
+    if not database.empty_log():
+        return False
+    database.set_meta(_OWED, None)
+    return True

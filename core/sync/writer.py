@@ -13,7 +13,7 @@ from core.errors import StoreError, SyncCancelled
 from core.events import EventBus, FileRemoved, IdentityChanged, SyncFinished, SyncStarted
 from core.store.database import Database
 from core.store.documents import Documents
-from core.store.forgetting import forget, purge, remember
+from core.store.forgetting import forget, owes_purge, purge, remember
 from core.store.identity import compare, read_identity, write_identity
 from core.store.requests import Requests
 from core.sync.embedding_desk import EmbeddingDesk
@@ -62,7 +62,7 @@ class WriterRole:
         self._current: Flight | None = None
         self._awaiting: list[_AwaitingVectors] = []
         self._last_poll = 0.0
-        self._purge_at: float | None = None
+        self._purge_at = time.monotonic() if owes_purge(database) else None
         self._last_full = time.monotonic()
         self.scans: dict[Source, Scan] = {}
         self.last_report: SyncReport | None = None
