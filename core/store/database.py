@@ -17,7 +17,7 @@ import apsw
 
 from core.errors import StoreCorrupt, StoreError, StoreMissing, StoreReadOnly
 from core.store.failures import raise_ours, translated
-from core.store.place import is_foreign, is_network_file_system, move_aside, private_copy, vector_library
+from core.store.place import is_foreign, is_network_file_system, make_file, move_aside, private_copy, vector_library
 from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES
 
 Value = None | int | float | str | bytes
@@ -89,7 +89,7 @@ class Database:
     @classmethod
     def _open_writer(cls, path: Path) -> Database:
         path = path.resolve()
-        _make_file(path)
+        make_file(path)
         connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
         database = cls(path, connection, read_only=False)
         try:
@@ -365,23 +365,6 @@ def _marks(path: Path, *, frozen: bool) -> tuple[int, ...]:
         if frozen:
             marks += (found.st_size, found.st_mtime_ns)
     return tuple(marks)
-
-
-def _make_file(path: Path) -> None:
-    """The file and its folders, private to the user, where they are missing."""
-    missing = []
-    folder = path.parent
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise StoreError(f"{path} is not a file")
-    if is_foreign(path):
-        raise StoreCorrupt(f"{path} is not a database")
 
 
 def _is_ours(connection: apsw.Connection, path: Path) -> bool:

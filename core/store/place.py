@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import stat
+from contextlib import suppress
 from pathlib import Path
+
+from core.errors import StoreCorrupt, StoreError
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -82,3 +86,20 @@ def vector_library() -> str:
     if found is None or found.origin is None:
         raise ImportError("sqlite_vec is not installed")
     return str(Path(found.origin).with_name("vec0"))
+
+
+def make_file(path: Path) -> None:
+    """The file and its folders, private to the user, where they are missing. Raises OSError, StoreError."""
+    missing = []
+    folder = path.parent
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"{path} is not a file")
+    if is_foreign(path):
+        raise StoreCorrupt(f"{path} is not a database")
