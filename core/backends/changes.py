@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.errors import StoreMissing
@@ -34,9 +35,10 @@ def changed_in(
     changed = 0
     for intake in intakes:
         scan = without_forgotten(scans[intake.source], forgotten(reader.database))
+        files, rows = reader.documents.differing(intake.source, scan.files, intake.build)
         plan = plan_sync(
-            scan,
-            reader.documents.stat_keys(intake.source),
+            replace(scan, files=tuple(files)),
+            rows,
             builds={intake.source: intake.build},
             kept_places=intake.kept_places(),
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.store.chunk_rows import STORED_COLUMNS, StoredChunk, stored_from
 from core.store.database import Database, id_array
 from core.store.texts import storable
-from core.types import IndexedDocument, Source, SourceCount, StatKey
+from core.types import IndexedDocument, ScannedFile, Source, SourceCount, StatKey
 
 _FILE_COLUMNS = (
     "id, source, path, absolute, hash, build, scanned_ns, indexed_ms, lines, chunks, date_ms, warning, dialect, "
@@ -63,6 +63,10 @@ class StoredDocument:
         return self.stat.device == NO_DEVICE
 
 
+def _file_row(row: Sequence[object]) -> FileRow:
+    return FileRow(row[2], row[3], row[4], row[5], row[6], StatKey(*row[7:]))  # type: ignore[arg-type]
+
+
 class DocumentReader:
     """Works on writers and readers alike."""
 
@@ -71,15 +75,28 @@ class DocumentReader:
 
     def stat_keys(self, source: Source | None = None) -> dict[tuple[Source, str], FileRow]:
         """The rows that a sync compares with a scan, by (source, path)."""
-        rows = self._database.rows(
+        return {(row[0], row[1]): _file_row(row) for row in self._stat_rows(source)}  # type: ignore[misc]
+
+    def differing(
+        self, source: Source, files: Iterable[ScannedFile], build: str
+    ) -> tuple[list[ScannedFile], dict[tuple[Source, str], FileRow]]:
+        """The files whose stat key or build is not that of their row; the rows of these, and those without a file."""
+        rows = {row[1]: row for row in self._stat_rows(source)}
+        differ = []
+        for file in files:
+            row = rows.get(file.path)
+            if row is not None and row[7:] == file.stat and row[5] == build:
+                del rows[file.path]
+            else:
+                differ.append(file)
+        return differ, {(source, str(path)): _file_row(row) for path, row in rows.items()}
+
+    def _stat_rows(self, source: Source | None) -> Sequence[tuple[object, ...]]:
+        return self._database.rows(
             "SELECT source, path, id, absolute, hash, build, scanned_ns, size, mtime_ns, ctime_ns, inode, device "
             "FROM files WHERE ?1 IS NULL OR source = ?1",
             (source,),
         )
-        return {
-            (row[0], row[1]): FileRow(row[2], row[3], row[4], row[5], row[6], StatKey(*row[7:]))  # type: ignore[arg-type, misc]
-            for row in rows
-        }
 
     def paths(self, source: Source) -> list[str]:
         """The paths of a source's documents, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,8 @@ def command(
         )
     from core import SearchRequest
 
+    # One query multiplies no large matrices: threads for that cost more than the query.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     request = SearchRequest(
         " ".join(words),
         mode=cast("SearchMode", mode),
