@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,40 @@ def test_counts_at_line_starts_add_up(parts: list[str]) -> None:
     assert counts == [COUNTER.count(text[start:end]) for start, end in zip(starts, ends, strict=True)]
     if starts:
         assert sum(counts) == COUNTER.count(text[starts[0] :])
+
+
+ASCII = st.lists(
+    st.one_of(
+        st.text(st.characters(max_codepoint=127), max_size=12),
+        st.sampled_from(["  ", " \n", "\n\n", "\r\n", "\t", "\x0b\x0c", "\x1c", "'ll", "'S", "1234567", "...\n", " ("]),
+        st.sampled_from(["the", " of", "a" * 60, "=" * 40, " " * 50, "é", "日本語", "\u2028", "ſ"]),
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=400)
+@given(ASCII)
+def test_a_count_is_the_encoders_own(text: str) -> None:
+    assert COUNTER.count(text) == len(COUNTER._encode(text))
+
+
+@settings(max_examples=400)
+@given(st.lists(ASCII.map(lambda line: f"x{line}\n"), min_size=1, max_size=8))
+def test_counts_of_lines_are_the_encoders_own(parts: list[str]) -> None:
+    text = "".join(parts)
+    starts = [0, *accumulate(map(len, parts))][:-1]
+    assert sum(COUNTER.line_counts(text, starts, 10_000)) == len(COUNTER._encode(text))
+    if "\r" not in text:
+        assert COUNTER.line_counts(text, starts, 10_000) == [len(COUNTER._encode(part)) for part in parts]
+
+
+def test_counts_stay_right_when_pieces_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_MOST_PIECES", 3)
+    counter = TokenCounter()
+    text = "the kiln cools, the glaze sets, the shelf waits"
+    assert [counter.count(text) for _ in range(3)] == [len(counter._encode(text))] * 3
+    assert len(counter._pieces) <= 3
 
 
 def test_counts_far_beyond_the_limit_are_not_made() -> None:
