@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,11 +34,13 @@ def open_memory(
     home: Path | None = None,
     cwd: Path | None = None,
     resident: bool = False,
+    keep_log: bool = False,
 ) -> Memory:
     """Open the memory of `agent` in `workspace`; the same agent, workspace and settings give the same object.
 
     `flags` are settings given on the command line, by dotted key. `resident` keeps vectors in memory, for processes
-    that live long. Raises WorkspaceError, SettingsError.
+    that live long. `keep_log` writes what happens to the log in the state folder, loaded when there is something to log.
+    Raises WorkspaceError, SettingsError.
     """
     environ = os.environ if environ is None else environ
     home = Path.home() if home is None else home
@@ -72,19 +75,31 @@ def open_memory(
                 resident=resident,
             )
             memory.on_close(lambda: _forget(key))
-            memory.events.subscribe(_Logged())
+            memory.events.subscribe(_Logged(environ, home, keep_log=keep_log))
+            if keep_log and "logging" in sys.modules:
+                _start_log(environ, home)
             _open[key] = memory
         return memory
+
+
+def _start_log(environ: Mapping[str, str], home: Path) -> None:
+    from core.logbook import start_log
+
+    start_log(environ, home)
 
 
 class _Logged:
     """Logs events; what that takes is loaded with the first of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, environ: Mapping[str, str], home: Path, *, keep_log: bool) -> None:
+        self._place = (environ, home)
+        self._keep_log = keep_log
         self._log: EventLog | None = None
 
     def __call__(self, event: Event) -> None:
         if self._log is None:
+            if self._keep_log:
+                _start_log(*self._place)
             from core.event_log import EventLog
 
             self._log = EventLog()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,6 +88,30 @@ def test_no_character_of_a_name_or_an_error_acts_on_a_terminal(tmp_path: Path) -
 def test_a_level_that_there_is_not_is_named(tmp_path: Path) -> None:
     start_log({"MEMDECK_LOG": "loud"}, tmp_path)
     assert "MEMDECK_LOG=loud is none of debug, info, warning, error, off" in log_file({}, tmp_path).read_text()
+
+
+def test_no_command_prints_its_log(tmp_path: Path) -> None:
+    (tmp_path / "ws" / "memory").mkdir(parents=True)
+    (tmp_path / "ws" / "memory" / "a\x1b[2Jb.md").write_text("the cat sits on the mat\n")
+    with provider_server() as server:
+        server.rule = lambda _: Answer({"error": {"message": "not for\x1b[2J you"}}, 403)
+        environ = {
+            "HOME": str(tmp_path),
+            "OPENAI_API_KEY": KEY,
+            "MEMDECK_PROVIDER": "openai",
+            "MEMDECK_REMOTE_BASE_URL": server.url + "/v1",
+            "MEMDECK_BACKEND": "qmd",
+            "MEMDECK_QMD_COMMAND": "/no\x1b[2J/where",
+        }
+        for command in (["index"], ["search", "cat"]):
+            call = [sys.executable, "-m", "tui", "--workspace", str(tmp_path / "ws"), *command]
+            ended = subprocess.run(call, env=environ, capture_output=True, text=True, timeout=120, check=False)
+            assert "\x1b" not in ended.stdout + ended.stderr
+            assert "embedding failed" not in ended.stderr
+            assert not [line for line in ended.stderr.splitlines() if line.startswith("qmd: ")]
+    logged = log_file({}, tmp_path).read_text()
+    assert "embedding failed: error openai refuses access (403): not for" in logged
+    assert "the builtin index answers" in logged
 
 
 def test_what_happens_is_logged_by_its_level(tmp_path: Path) -> None:

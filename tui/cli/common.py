@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def opened(scope: Scope, flags: Mapping[str, object] | None = None, *, resident: bool = False) -> Iterator[Memory]:
-    """The memory that `scope` names, closed at the end; `resident` for commands that go on, which also keep a log.
+    """The memory that `scope` names, closed at the end, with a log; `resident` for commands that go on.
 
     Raises WorkspaceError, SettingsError and StoreError.
     """
@@ -120,7 +120,12 @@ def opened(scope: Scope, flags: Mapping[str, object] | None = None, *, resident:
 
         start_log(os.environ, Path.home())
     memory = open_memory(
-        workspace=scope.workspace, agent=scope.agent, store=scope.store, flags=flags, resident=resident
+        workspace=scope.workspace,
+        agent=scope.agent,
+        store=scope.store,
+        flags=flags,
+        resident=resident,
+        keep_log=True,
     )
     try:
         yield memory
