@@ -39,7 +39,7 @@ def open_memory(
     """Open the memory of `agent` in `workspace`; the same agent, workspace and settings give the same object.
 
     `flags` are settings given on the command line, by dotted key. `resident` keeps vectors in memory, for processes
-    that live long. `keep_log` writes what happens to the log in the state folder, loaded when there is something to log.
+    that live long. `keep_log` writes what happens to the log, which is loaded when there is something to log.
     Raises WorkspaceError, SettingsError.
     """
     environ = os.environ if environ is None else environ
