@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from core import Citation, Memory, SearchRequest, SearchResult, WorkspaceError, open_memory
 from core.agent_tools import memory_get, memory_search, shows_citations
+from core.errors import KeywordsDamaged
+from core.store.database import Database
 
 Make = Callable[..., Memory]
 
@@ -51,6 +54,23 @@ def fresh(tmp_path: Path) -> Iterator[Make]:
     yield make
     for memory in opened:
         memory.close()
+
+
+def test_keyword_tables_that_a_search_finds_damaged_are_made_anew(fresh: Make) -> None:
+    memory = fresh({f"memory/{number}.md": f"needle {number} {'word ' * 40}\n" for number in range(30)})
+    memory.sync()
+    memory.start()
+    with Database.open(memory.store_path) as database, database.transaction():
+        database.run("UPDATE chunks_fts_data SET block = zeroblob(20) WHERE id > 10")
+    with pytest.raises(KeywordsDamaged):
+        memory.search(SearchRequest("needle"))
+
+    def answers() -> bool:
+        with suppress(KeywordsDamaged):
+            return len(memory.search(SearchRequest("needle", max_results=30)).hits) == 30
+        return False
+
+    until(answers)
 
 
 def test_a_hit_cites_the_line_that_holds_the_words(memory_of: Make) -> None:

@@ -16,7 +16,7 @@ from core.backends.readers import Reader, ReaderPool
 from core.embedding.base import Embedder, Vector
 from core.embedding.fallback import Failover
 from core.embedding.select import Selection
-from core.errors import EmbeddingError, SearchCancelled, StoreMissing, SyncCancelled
+from core.errors import EmbeddingError, KeywordsDamaged, SearchCancelled, StoreMissing, SyncCancelled
 from core.search.query import parse_query
 from core.settings.model import Settings
 from core.store.database import Database
@@ -144,6 +144,12 @@ class BuiltinBackend:
                 return self._search(reader, request, started, on_partial, cancel)
         except StoreMissing:
             return SearchResult(request.query, mode=request.mode, warning="nothing is indexed yet", catching_up=True)
+        except KeywordsDamaged as error:
+            if self._worker is not None and self._worker.is_alive:
+                from core.sync.messages import KeywordsFailed
+
+                self._worker.post(KeywordsFailed(error))
+            raise
 
     def _search(
         self,

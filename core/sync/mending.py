@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import KeywordsDamaged
-from core.store.check import rebuild_keywords, repair, rows_agree
+from core.store.check import rebuild_keywords, repair, rows_agree, try_keywords
 from core.store.database import Database
 from core.store.salvage import salvage_vectors
 
@@ -27,8 +27,10 @@ class Mending:
             if count:
                 done.append(f"{count} vectors were saved from {kept}")
         try:
-            if not self.keywords_damaged and rows_agree(database):
-                return done
+            if not self.keywords_damaged:
+                try_keywords(database)
+                if rows_agree(database):
+                    return done
         except KeywordsDamaged:
             self.keywords_damaged = True
         if self.keywords_damaged:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.embedding.base import Vector
-from core.errors import EmbeddingError
+from core.errors import EmbeddingError, KeywordsDamaged
 from core.types import EmbeddingIdentity, Progress, SyncReason, SyncReport
 
 if TYPE_CHECKING:
@@ -83,8 +83,15 @@ class QueryFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class KeywordsFailed:
+    """A search found the keyword tables damaged; they are to be made anew."""
+
+    error: KeywordsDamaged
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """End the worker after the transaction in hand."""
 
 
-Message = SyncRequested | VectorsReady | BatchHeard | QueryFailed | StopRequested
+Message = SyncRequested | VectorsReady | BatchHeard | QueryFailed | KeywordsFailed | StopRequested

@@ -21,7 +21,16 @@ from core.sync.flights import Flight
 from core.sync.follower import FollowerRole
 from core.sync.intake import Intake
 from core.sync.mending import Mending
-from core.sync.messages import BatchHeard, Message, QueryFailed, StopRequested, SyncRequested, Ticket, VectorsReady
+from core.sync.messages import (
+    BatchHeard,
+    KeywordsFailed,
+    Message,
+    QueryFailed,
+    StopRequested,
+    SyncRequested,
+    Ticket,
+    VectorsReady,
+)
 from core.sync.state import WorkerOptions, WorkerState
 from core.sync.writer import WriterRole
 from core.types import EmbeddingIdentity, IndexIdentity, SyncReason
@@ -166,6 +175,8 @@ class IndexWorker:
                 self._recover(error, message)
         elif isinstance(message, VectorsReady | BatchHeard | QueryFailed) and isinstance(self._role, WriterRole):
             self._role.receive(message)
+        elif isinstance(message, KeywordsFailed) and isinstance(self._role, WriterRole):
+            self._recover(message.error)
 
     # -- roles
 
