@@ -32,6 +32,11 @@ class MemdeckError(Exception):
         super().__init__(message)
         self.remedy = remedy
 
+    @property
+    def in_full(self) -> str:
+        """What went wrong and what to do about it, as one line."""
+        return f"{self}: {self.remedy}" if self.remedy else str(self)
+
 
 class SettingsError(MemdeckError):
     """Settings that cannot be used; `problems` has one line for each wrong value."""

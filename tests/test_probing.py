@@ -12,6 +12,7 @@ from core import probing
 from core.embedding import asking
 from core.memory import Memory
 from core.opening import open_memory
+from core.types import SearchRequest
 from tests.provider_server import KEY, Answer, ProviderServer, provider_server
 
 NOTES = "# Notes\n\nthe cat sits on the mat\n"
@@ -75,6 +76,17 @@ def test_the_remedy_is_that_of_the_failure(server: ProviderServer, memory: Memor
     (finding,) = [finding for finding in memory.doctor() if finding.check == "provider"]
 
     assert finding.remedy == "check the key in OPENAI_API_KEY"
+
+
+def test_a_sync_and_a_search_say_what_to_do(server: ProviderServer, memory: Memory) -> None:
+    server.rule = lambda _: BAD["key"]
+    (memory.workspace / "MEMORY.md").write_text(NOTES + "\n# More\n\nand the dog lies on the rug\n" * 40)
+    report = memory.sync()
+    result = memory.search(SearchRequest("where is the dog"))
+
+    told = "openai refuses the key (401): check the key in OPENAI_API_KEY"
+    assert report.warning == told
+    assert result.warning == f"keyword hits only: {told}"
 
 
 def test_a_provider_that_hangs_is_not_waited_for_without_end(

@@ -210,7 +210,7 @@ class BuiltinBackend:
                     from core.sync.messages import QueryFailed
 
                     self._worker.post(QueryFailed(embedder.identity, error))
-                return None, f"keyword hits only: {error}"
+                return None, f"keyword hits only: {error.in_full}"
 
     def _dressed(
         self, result: SearchResult, started: float, asking: _Asking, embed_ms: float | None = None

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from core.backends.base import MemoryBackend, PartialListener
 from core.backends.qmd import NotReady
-from core.backends.qmd_process import ProgramTimeout, in_full
+from core.backends.qmd_process import ProgramTimeout
 from core.errors import BackendError, MemdeckError, SearchCancelled
 from core.sync.messages import ProgressListener
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
@@ -133,7 +133,7 @@ class FallbackBackend:
         if isinstance(error, SearchCancelled):
             raise error
         self._failed(error)
-        return self._marked(standby or self._secondary_answer(request, started, cancel), in_full(error))
+        return self._marked(standby or self._secondary_answer(request, started, cancel), error.in_full)
 
     def _standby(self, request: SearchRequest, started: float, cancel: threading.Event | None) -> SearchResult | None:
         """The secondary's answer, None where it fails: the primary's may still come."""
@@ -157,7 +157,7 @@ class FallbackBackend:
 
     def _failed(self, error: MemdeckError) -> None:
         with self._lock:
-            words = in_full(error)
+            words = error.in_full
             known = self._failure is not None or self._not_ready == words
             if isinstance(error, NotReady):
                 self._not_ready = words
@@ -206,7 +206,7 @@ class FallbackBackend:
             own = self.primary.sync(reason, force=force, vectors=vectors, cancel=cancel)
         except BackendError as error:
             self._failed(error)
-            warning = f"{self.primary.name}: {in_full(error)}"
+            warning = f"{self.primary.name}: {error.in_full}"
             return replace(report, warning="; ".join(part for part in (report.warning, warning) if part))
         self._answered()
         return replace(report, seconds={**report.seconds, **own.seconds})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from core.errors import BackendError, MemdeckError
+from core.errors import BackendError
 
 OUTPUT_BYTES = 1_000_000
 """What a program may write to standard output."""
@@ -23,11 +23,6 @@ POLL_SECONDS = 0.02
 LAST_WORDS_SECONDS = 0.3
 """How long output is read after the program itself ended, where what it left behind holds the pipes open."""
 TERM_SECONDS = 0.2
-
-
-def in_full(error: MemdeckError) -> str:
-    """What went wrong and what to do about it, as one line."""
-    return f"{error}: {error.remedy}" if error.remedy else str(error)
 
 
 class ProgramCancelled(Exception):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from core.backends.qmd_collections import Collection
 from core.backends.qmd_output import UpdateCounts
-from core.backends.qmd_process import ProgramCancelled, in_full
+from core.backends.qmd_process import ProgramCancelled
 from core.backends.qmd_program import QmdProgram
 from core.errors import BackendError, StoreError
 from core.settings.qmd_model import Qmd
@@ -245,7 +245,7 @@ class QmdUpkeep:
             counts = self._program.update(cancelled)
             self._save(wanted)
         except BackendError as error:
-            self.state = replace(self.state, update_error=in_full(error))
+            self.state = replace(self.state, update_error=error.in_full)
             raise
         finally:
             self._idle.set()
@@ -256,7 +256,7 @@ class QmdUpkeep:
         try:
             self._program.embed(cancelled)
         except BackendError as error:
-            self.state = replace(self.state, embed_error=in_full(error))
+            self.state = replace(self.state, embed_error=error.in_full)
             raise
         self.state = replace(self.state, embedded_ms=int(time.time() * 1000), embed_error=None)
 

@@ -77,7 +77,7 @@ class EmbeddingDesk:
     def warning(self) -> str | None:
         """What a sync that waited for vectors should be told."""
         if self.failure is not None:
-            return str(self.failure)
+            return self.failure.in_full
         fallback = self._failover.fallback
         return f"{self.identity} is used in place of {fallback['from']}: {fallback['reason']}" if fallback else None
 
