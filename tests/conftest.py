@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_textual_snapshot
+from hypothesis import settings
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
     from core import Memory
     from tui.app import MemdeckApp
+
+# No test asserts an absolute time, and the first example pays for imports.
+settings.register_profile("memdeck", deadline=None)
+settings.load_profile("memdeck")
 
 KEPT = "MEMDECK_TEST_QMD"
 for _name in [name for name in os.environ if name.startswith("MEMDECK_")] + ["NO_COLOR", "TEXTUAL_THEME", "TMUX"]:

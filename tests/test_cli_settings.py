@@ -105,10 +105,10 @@ def test_config_of_an_unknown_key_names_the_nearest(deck: Deck) -> None:
 
 
 def test_keys_shows_the_users_own(deck: Deck, home: Path) -> None:
-    write_config(home, '[keymap]\n"app.help" = "f8"\n')
+    write_config(home, '[keymap]\n"app.help" = "f12"\n')
     _, out, _ = deck("keys")
     line = next(line for line in out.splitlines() if "app.help" in line)
-    assert line.startswith("f8")
+    assert line.startswith("f12")
     assert line.endswith("app.help (yours)")
 
 

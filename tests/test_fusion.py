@@ -125,7 +125,7 @@ def test_text_is_not_read_when_there_is_nothing_to_count() -> None:
 
 def document(path: str, *, source: Source = "memory", date_ms: int | None = None, mtime_days: int = 0) -> FileInfo:
     changed = datetime(2026, 6, 15, 12) - timedelta(days=mtime_days)
-    return FileInfo(1, source, path, "h", date_ms, int(changed.timestamp() * 1e9), None)
+    return FileInfo(1, source, path, "h", date_ms, int(changed.timestamp() * 1e9), None, 0)
 
 
 def midnight(day: date) -> int:

@@ -217,7 +217,7 @@ def load_keymap(overrides: Mapping[str, str]) -> Keymap:
         if wrong or not wanted:
             problems.append(f"keymap: {name} = {text!r}: {wrong or 'nothing'} is not a key")
         elif name in ALWAYS and not any(map(key_works_typing, wanted)):
-            problems.append(f"keymap: {name} = {text!r}: needs a key that works while typing, such as ctrl+q or f8")
+            problems.append(f"keymap: {name} = {text!r}: needs a key that works while typing, such as ctrl+q or f12")
         else:
             keys[name] = wanted
             changed.append(name)
