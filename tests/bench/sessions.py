@@ -2,7 +2,8 @@
 
 A third of the sessions each is Claude Code's, Codex's and pi's, with tool calls, results and records that are skipped
 in between, as long as real ones are. The same arguments give the same bytes. What is measured: the first sync, a sync
-when nothing has changed, one appended message, masking.
+when nothing has changed, one appended message, masking; then, with the memory opened as the app opens it, searches of a
+rare and of a common word, and how long after it is written a message is found.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ should check whether before after while during between against without through u
 please look read write open close start stop find keep make take give show tell ask need want use try run set get put
 python rust java script shell linux docker database sqlite vector embedding chunk token cache thread process memory
 number string list dict object array file path folder name size type field key record row page block byte char word"""
+_SEARCHES = 100
 _START = datetime(2026, 9, 1, 8, tzinfo=UTC)
 
 
@@ -207,6 +209,45 @@ def measure(home: Path) -> dict[str, float]:
     found["index_megabytes"] = database.file_bytes() / 1e6
     database.close()
     found.update(_masking())
+    found.update(_as_the_app(home, index, path))
+    return found
+
+
+def _as_the_app(home: Path, index: Path, transcript: Path) -> dict[str, float]:
+    """95th percentile of keyword searches, in seconds, and seconds until a message that is appended is found."""
+    from core import Memory, SearchRequest, open_memory
+
+    workspace = home / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    flags: dict[str, object] = {
+        "provider": "none",
+        "sources": ["sessions"],
+        "sessions.agents": ["claude-code", "codex", "pi"],
+        "sync.watch_debounce_ms": 0,
+    }
+    memory = open_memory(workspace=workspace, store=index, flags=flags, home=home, environ={}, resident=True)
+
+    def p95(memory: Memory, word: str) -> float:
+        times = []
+        for _ in range(_SEARCHES + 1):
+            started = time.perf_counter()
+            assert memory.search(SearchRequest(word, mode="keyword")).hits, word
+            times.append(time.perf_counter() - started)
+        return sorted(times[1:])[int(0.95 * _SEARCHES)]  # without the first, which opens the index
+
+    try:
+        found = {"search_rare": p95(memory, "needleword"), "search_common": p95(memory, "token")}
+        memory.start()
+        memory.sync()
+        record = {"type": "user", "uuid": "later", "message": {"role": "user", "content": "hayword appended"}}
+        started = time.perf_counter()
+        with transcript.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        memory.sync(paths=(transcript,))
+        assert memory.search(SearchRequest("hayword", mode="keyword")).hits
+        found["appended_by_worker"] = time.perf_counter() - started
+    finally:
+        memory.close()
     return found
 
 
