@@ -14,7 +14,7 @@ from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.file_errors import FileErrors
 from core.store.identity import Identities, in_force_of
-from core.store.keyword_rows import KeywordRows, keyword_row
+from core.store.keyword_rows import KeywordRows, keyword_row, keyword_rows
 from core.store.row_batches import insert_rows
 from core.store.texts import storable
 from core.store.vector_rows import VectorRows
@@ -103,7 +103,7 @@ class Documents(DocumentReader, FileErrors):
         path = storable(document.path)
         added = [(first_id + position, chunk) for position, chunk in enumerate(new)]
         rebuilt = same if old_build != build else []
-        keyword_rows = [keyword_row(chunk_id, chunk.titles, path, chunk.text) for chunk_id, chunk in (*added, *rebuilt)]
+        words = keyword_rows(path, [(chunk_id, chunk.titles, chunk.text) for chunk_id, chunk in (*added, *rebuilt)])
 
         file_id = self._write_file(document, len(chunks), build, scanned_ns, now_ms, details)
         self._drop_chunks(gone, [chunk_id for chunk_id, _ in rebuilt])
@@ -119,7 +119,7 @@ class Documents(DocumentReader, FileErrors):
                 for chunk_id, chunk in added
             ],
         )
-        self._keywords.replace([], keyword_rows)
+        self._keywords.replace([], words)
         cached = self._find_vectors(file_id, first_id, new=len(new), has_old=bool(same))
         return ReplaceOutcome(file_id, len(new), len(same), len(gone), cached)
 

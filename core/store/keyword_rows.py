@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.store.database import Database, id_array
@@ -38,6 +38,19 @@ class _Change:
     tables: Sequence[str]
     gone: Sequence[int]
     rows: Sequence[KeywordRow]
+
+
+def keyword_rows(path: str, chunks: Iterable[tuple[int, tuple[str, ...], str]]) -> list[KeywordRow]:
+    """The analysed texts of chunks of one document: id, heading path and text of each."""
+    heads: dict[tuple[str, ...], str] = {}
+    rows = []
+    for chunk_id, heading, text in chunks:
+        head = heads.get(heading)
+        if head is None:
+            head = heads[heading] = index_head(heading, path)
+        folded = fold(text)
+        rows.append(KeywordRow(chunk_id, head, index_text(text, folded), folded))
+    return rows
 
 
 class KeywordRows:

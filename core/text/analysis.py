@@ -104,7 +104,7 @@ class _WordTable(dict[int, str]):
         return self[code]
 
 
-_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+_ASCII_FOLD = bytes(32 if code < 32 or code == 127 else ord(chr(code).lower()) for code in range(128)) + bytes(128)
 _ODD = re.compile(r"[^ -~]")
 _SPARSE = 4
 _FOLD = _FoldTable()
@@ -113,11 +113,9 @@ _WORD = _WordTable()
 
 def fold(text: str) -> str:
     """`text` as search compares it: no case, accents, width or composition, and runs of white space as one blank."""
-    folded = text.lower()
+    folded = text if text.isascii() else text.lower()
     if folded.isascii():
-        folded = folded.replace("\n", " ")
-        if not folded.isprintable():
-            folded = folded.translate(_CONTROLS)
+        folded = folded.encode().translate(_ASCII_FOLD).decode("ascii")
     else:
         folded = unicodedata.normalize("NFC", folded)
         if (len(folded) - len(folded.encode("ascii", "ignore"))) * _SPARSE > len(folded):
