@@ -208,8 +208,11 @@ def test_callers_that_come_together_share_one_sync(bench: Callable[..., Bench]) 
     assert sum(report.indexed for report in {id(report): report for report in reports}.values()) == 30
 
 
-def test_a_cancelled_sync_keeps_what_was_done(bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyword_job, "COMMIT_SECONDS", 0.0)  # each document on its own
+@pytest.mark.parametrize("bound", ["COMMIT_SECONDS", "COMMIT_CHARACTERS"])
+def test_a_cancelled_sync_keeps_what_was_done(
+    bound: str, bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyword_job, bound, 0)  # each document on its own
     here = bench()
     for number in range(40):
         here.write(f"memory/{number:03}.md", f"note {number}\n" * 50)
