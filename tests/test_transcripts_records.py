@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import io
+import re
 import tracemalloc
 from pathlib import Path
 
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from core.sources.transcripts.model import ROLES, Session
 from core.sources.transcripts.reading import read_file
-from core.sources.transcripts.records import BASE64_MARK, LONGEST_LINE, lines_of, opened, parse_record, unpacked
+from core.sources.transcripts.records import (
+    BASE64_MARK,
+    LONGEST_LINE,
+    cut_base64,
+    lines_of,
+    opened,
+    parse_record,
+    unpacked,
+)
 
 MEBIBYTE = 1 << 20
 
@@ -143,6 +154,24 @@ def test_base64_in_a_text_becomes_a_mark() -> None:
     line = next(lines_of(io.BytesIO(b'{"text":"see ' + b"QUJD" * 100_000 + b' there"}\n').read))
 
     assert line.data == f'{{"text":"see {BASE64_MARK} there"}}'.encode()
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([b" ", b'","', b"\\n", b"a"]),
+            st.builds(lambda count: b"Q" * count, st.sampled_from([1024, 2047, 2048, 2049])),
+            st.binary(max_size=6),
+        ),
+        max_size=6,
+    )
+)
+def test_runs_of_base64_are_cut_out_whole_and_nothing_else(pieces: list[bytes]) -> None:
+    data = b"".join(pieces)
+    expected = re.sub(rb"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{2048,}", BASE64_MARK.encode(), data)
+
+    assert cut_base64(data) == expected
 
 
 def test_packed_file_reads_as_the_plain_one(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ async def test_aider_is_shown_too(deck: Any, memory_of: Callable[..., Memory], t
     copy_samples(tmp_path / "home", "aider")
     history = tmp_path / "home/src/kiln/.aider.chat.history.md"
     assert (SAMPLES / "aider/src/kiln/.aider.chat.history.md").read_bytes() == history.read_bytes()
-    memory = memory_of({"MEMORY.md": "# Kiln\n"}, **{"sessions.paths": [str(history)]})
+    memory = memory_of({"MEMORY.md": "# Kiln\n"}, sources=["memory", "sessions"], **{"sessions.paths": [str(history)]})
     async with deck(memory) as running:
         screen = await opened(running)
         assert {row.dialect for row in screen.rows.items} == {"aider"}

@@ -93,10 +93,15 @@ def trouble(info: SessionInfo) -> str:
 
 
 def _root(info: SessionInfo, by_path: Mapping[str, SessionInfo]) -> str:
-    """The session that a transcript is shown under: its own path, unless it is a subagent's."""
+    """The session that a transcript is shown under: its own path, unless it is a subagent's.
+
+    Parents that lead around in a circle count for nothing.
+    """
     at, seen = info, {info.path}
-    while at.kind == "subagent" and at.parent in by_path and at.parent not in seen:
+    while at.kind == "subagent" and at.parent in by_path:
         at = by_path[at.parent]
+        if at.path in seen:
+            return info.path
         seen.add(at.path)
     return at.path
 

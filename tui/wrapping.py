@@ -23,7 +23,7 @@ def _break_ascii(line: str, cells: int, rows: list[str]) -> None:
     start = 0
     while len(line) - start > cells:
         end = line.rfind(" ", start + 1, start + cells + 1)
-        if end <= start + cells // 3:
+        if end <= start + cells // 3 or line[start:end].isspace():
             end = start + cells
         rows.append(line[start:end].rstrip(" "))
         start = end + 1 if line[end] == " " else end
@@ -38,7 +38,7 @@ def _break_wide(line: str, cells: int, rows: list[str]) -> None:
             end -= max(over // 2, 1)
         if end < len(line):
             blank = line.rfind(" ", start + 1, end + 1)
-            if blank > start + (end - start) // 3:
+            if blank > start + (end - start) // 3 and not line[start:blank].isspace():
                 rows.append(line[start:blank].rstrip(" "))
                 start = blank + 1
                 continue

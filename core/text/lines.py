@@ -163,6 +163,20 @@ class LineSource:
             return 0
         return int(self._starts[number] - self._starts[number - 1])
 
+    def line_reader(self, number: int) -> Callable[[int], bytes]:
+        """Reads the bytes of one line with its line end, piece by piece; b"" at its end and beyond the last line."""
+        at = end = 0
+        if 1 <= number <= self.line_count:
+            at, end = int(self._starts[number - 1]), int(self._starts[number])
+
+        def read(size: int) -> bytes:
+            nonlocal at
+            data = self._read(at, min(size, end - at)) if at < end else b""
+            at = at + len(data) if data else end
+            return data
+
+        return read
+
     def changed(self) -> bool:
         """Whether the file is no longer the one that was opened."""
         if self._stat is None:

@@ -19,7 +19,7 @@ from tui.screens.base import bindings_of
 from tui.screens.keeping import KeepingScreen
 from tui.session_rows import Family, SessionRow, families, narrowed
 from tui.state import DeckState
-from tui.text import counted, elided_citation, shown
+from tui.text import cells_of, counted, elided_citation, fitted, shown
 from tui.widgets.line import Line
 from tui.widgets.message_view import MessageView
 from tui.widgets.prompt import Prompt
@@ -225,6 +225,14 @@ class SessionsScreen(KeepingScreen):
 
     # Titles
 
+    def on_descendant_focus(self) -> None:
+        super().on_descendant_focus()
+        self.entitle()
+
+    def on_descendant_blur(self) -> None:
+        super().on_descendant_blur()
+        self.entitle()
+
     def entitle(self) -> None:
         if not self.is_mounted:
             return
@@ -250,24 +258,26 @@ class SessionsScreen(KeepingScreen):
             parts.append(f"no {self.role} messages" if len(view) else "no messages")
         note = self.trouble or (self._row.note if self._row is not None and self._row.path == self.path else "")
         right = f" {' · '.join(parts)} ─" if parts else ""
-        room = max(title.size.width - len(right) - 4, 8)
-        warning = (f"! {shown(note)} ", "$warning") if note else ""
-        head = shown(name)
-        left = Content.assemble("─ ", (head if len(head) < room else f"{head[: room - 1]}…", "bold"), " ", warning)
+        edge = "━" if talk.has_focus else "─"
+        warning = f"! {shown(note)} " if note else ""
+        room = max(title.size.width - cells_of(right) - cells_of(warning) - 4, 12)
+        name = fitted(shown(name), room).rstrip() if cells_of(shown(name)) > room else shown(name)
+        left = Content.assemble(f"{edge} ", (name, "bold"), " ", (warning, "$warning"))
         title.set(left if self.path else "", right)
         self._entitle_raw()
         self._tell()
 
     def _entitle_raw(self) -> None:
         line = self.query_one("#raw-title", Line)
+        edge = "━" if self.records.has_focus else "─"
         places = [record.line for record in self.records.records]
         if not self.path or not places:
-            line.set("─ raw ")
+            line.set(f"{edge} raw ")
             return
         lines = f"#L{places[0]}" + (f"-L{places[-1]}" if len(places) > 1 else "")
         hides = f" {self.deck.keymap.shown(BY_ID['session.raw'])} hides ─"
         room = max(line.size.width - len(hides) - 10, 8)
-        line.set(f"─ raw · {elided_citation(shown(self.path), lines, room)} ", hides)
+        line.set(f"{edge} raw · {elided_citation(shown(self.path), lines, room)} ", hides)
 
     def watch_role(self) -> None:
         super().watch_role()
@@ -317,6 +327,7 @@ class SessionsScreen(KeepingScreen):
         self.raw_on = not self.raw_on
         if self.raw_on and self.has_class("-listonly"):
             self.show_reader()
+            self.call_after_refresh(self.records.focus)
 
     def watch_raw_on(self, raw_on: bool) -> None:
         if not self.is_mounted:

@@ -17,8 +17,7 @@ from core.sources.transcripts.records import Line, cut_base64, lines_of, unpacke
 from core.sources.transcripts.stores import Store, read_store
 from core.text.lines import LineSource
 
-LONGEST_PARSED = 16 << 20
-"""Bytes of a line that is read whole."""
+_BLOCK = 1 << 20
 STORED_BYTES = 1 << 20
 """What reading an event of a store is taken to cost."""
 
@@ -86,7 +85,7 @@ class Picker:
     def record(self, line: int, most: int) -> tuple[bytes, bool]:
         """The bytes of a line with long base64 cut out, and whether they are all of it; b"" beyond the end.
 
-        Of a line longer than 16 MiB about `most` characters. Raises OSError, Undecodable.
+        Of a line of a plain file with more than `most` bytes only the beginning. Raises OSError, Undecodable.
         """
         if self._found.within:
             events = self._events(line, 1)
@@ -96,10 +95,15 @@ class Picker:
                 for found in islice(lines_of(read), line - 1, line):
                     return found.data, found.whole
             return b"", True
-        source = self._source()
-        if source.line_bytes(line) > LONGEST_PARSED:
-            return source.line(line, width=most).encode("utf-8", "replace"), False
-        return cut_base64(source.line(line).encode("utf-8", "replace")), True
+        read = self._source().line_reader(line)
+        pieces: list[bytes] = []
+        held = 0
+        while block := read(_BLOCK):
+            pieces.append(cut_base64(block))
+            held += len(pieces[-1])
+            if held > most:
+                return b"".join(pieces), False
+        return b"".join(pieces).removesuffix(b"\n"), True
 
     def close(self) -> None:
         """Let the file go; it is opened again when something is asked for."""
@@ -114,10 +118,8 @@ class Picker:
     def _file_lines(self, numbers: Iterable[int]) -> Iterator[Line]:
         source = self._source()
         for number in numbers:
-            if source.line_bytes(number) > LONGEST_PARSED:
-                yield Line(number, number, source.line(number, width=4096).encode("utf-8", "replace"), True, False)
-            else:
-                yield Line(number, number, cut_base64(source.line(number).encode("utf-8", "replace")), True, True)
+            for line in lines_of(source.line_reader(number)):
+                yield line._replace(number=number, ended=True)
 
     def _events(self, first: int, count: int) -> list[Line]:
         within = self._found.within

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -122,7 +121,7 @@ def lines_of(read: Read, *, offset: int = 0, number: int = 0) -> Iterator[Line]:
 
 def cut_base64(data: bytes) -> bytes:
     """`data` with runs of 2,048 or more base64 characters as one mark; costs linear time, about 1 ms for a MiB."""
-    if len(data) <= _HEAD // 2:
+    if len(data) < len(_RUN):
         return data
     mask = data.translate(_MASK)
     start = mask.find(_RUN)

@@ -189,7 +189,7 @@ class SessionView:
         if self._found.dialect == "opencode":
             data, whole = self._as_record(line), True
         else:
-            data, whole = self._picker.record(line, most + MARGIN)
+            data, whole = self._picker.record(line, _PRETTY_BYTES)
         text = data.decode("utf-8", "replace")
         if whole and len(data) <= _PRETTY_BYTES:
             record = parse_record(data)
