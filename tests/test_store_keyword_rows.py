@@ -83,3 +83,16 @@ def test_more_rows_than_a_statement_takes_keep_their_order(database: Database, m
     rows = [(f"k{number}", str(number)) for number in range(10)]
     insert_rows(database, "meta (key, value)", rows)
     assert database.rows("SELECT key, value FROM meta WHERE key GLOB 'k[0-9]'") == rows
+
+
+def test_segments_wait_for_a_quiet_moment_to_be_joined(database: Database) -> None:
+    def segments() -> list[int]:
+        return [database.count(f"SELECT count(DISTINCT segid) FROM {table}_idx") for table in KEYWORD_TABLES]
+
+    keywords = KeywordRows(database)
+    for chunk_id in range(1, 25):
+        keywords.replace([], [keyword_row(chunk_id, (), "notes.md", f"kestrel {chunk_id}")])
+    assert segments() == [24, 24]
+    assert keywords.merge()
+    assert max(segments()) < 4
+    assert found(database, "kestrel") == [list(range(1, 25))] * 2

@@ -145,10 +145,15 @@ CREATE TABLE IF NOT EXISTS tombstones (
 """
 
 KEYWORD_SETTINGS = """
-INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 8);
-INSERT INTO chunks_trigram (chunks_trigram, rank) VALUES ('automerge', 16);
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 64);
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('crisismerge', 256);
+INSERT INTO chunks_trigram (chunks_trigram, rank) VALUES ('automerge', 64);
+INSERT INTO chunks_trigram (chunks_trigram, rank) VALUES ('crisismerge', 256);
 """
-"""Settings that FTS5 keeps in the file: fewer merges while writing, since quiet moments join the segments."""
+"""Settings that FTS5 keeps in the file: it merges little while writing, and never all within one commit.
+
+Quiet moments join the segments. Of thirty that are not joined, a search of a word costs a tenth of a millisecond more.
+"""
 
 
 def vector_table(identity_id: int) -> str:
