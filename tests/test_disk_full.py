@@ -183,6 +183,30 @@ def test_a_disk_that_was_read_only_for_a_while_is_caught_up_with(disk: Path) -> 
     here.worker.stop()
 
 
+def test_an_index_that_may_not_grow_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Bench(tmp_path)
+    here.write("memory/a.md", "first\n")
+    here.sync()
+    prepare = Database._prepare_writer
+
+    def small(self: Database) -> None:
+        prepare(self)
+        self.connection.pragma("max_page_count", self.count("PRAGMA page_count") + 2)
+
+    here.worker.stop()
+    monkeypatch.setattr(Database, "_prepare_writer", small)
+    for number in range(50):
+        here.write(f"memory/{number:02}.md", f"text {number} " * 400)
+    with pytest.raises(StoreFull):
+        here.sync()
+    assert "memory/a.md" in here.paths()
+    monkeypatch.undo()
+    here.worker.stop()
+    assert here.sync().failed == 0
+    assert len(here.paths()) == 51
+    here.worker.stop()
+
+
 def write_until_full(bench: Bench) -> str:
     """Change all files again and again until there is no space left; the last word that was written into them."""
     for number in range(50):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.errors import EmbeddingError, StoreFull
+from core.errors import EmbeddingError
 from core.events import FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged, StoreRecovered
 from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
@@ -349,31 +349,6 @@ def test_damaged_keyword_tables_are_made_anew(bench: Callable[..., Bench], tmp_p
             assert database.count("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'thread'") == 20
     finally:
         second.worker.stop()
-
-
-def test_a_full_disk_loses_nothing_and_is_made_up_for(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = bench()
-    here.write("memory/a.md", "first\n")
-    here.sync()
-    prepare = Database._prepare_writer
-
-    def small(self: Database) -> None:
-        prepare(self)
-        self.connection.pragma("max_page_count", self.count("PRAGMA page_count") + 2)
-
-    here.worker.stop()
-    monkeypatch.setattr(Database, "_prepare_writer", small)
-    for number in range(50):
-        here.write(f"memory/{number:02}.md", f"text {number} " * 400)
-    with pytest.raises(StoreFull):
-        here.sync()
-    assert "memory/a.md" in here.paths()
-    monkeypatch.undo()
-    here.worker.stop()
-    assert here.sync().failed == 0
-    assert len(here.paths()) == 51
 
 
 def test_while_another_process_holds_the_write_lock_nothing_is_lost(bench: Callable[..., Bench]) -> None:

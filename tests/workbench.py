@@ -86,6 +86,7 @@ class Bench:
         settings: Settings | None = None,
         clock: Callable[[], float] = time.time,
         store: Path | None = None,
+        resident: bool = False,
     ) -> None:
         self.workspace = root / "ws"
         (self.workspace / "memory").mkdir(parents=True, exist_ok=True)
@@ -97,7 +98,7 @@ class Bench:
         self.settings = settings or Settings()
         batch = self.settings.remote.batch
         self.worker = IndexWorker(
-            WorkerOptions(self.store, batch=batch if batch.enabled else None),
+            WorkerOptions(self.store, batch=batch if batch.enabled else None, resident=resident),
             self.intakes,
             selection or selection_of(embedder),
             bus,

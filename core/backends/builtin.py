@@ -67,6 +67,7 @@ class BuiltinBackend:
         self._bus = bus
         self._worker: IndexWorker | None = None
         self._worker_lock = threading.Lock()
+        self._resident = resident
         self.readers = ReaderPool(store, settings, keep_matrix=resident)
         self._query_vectors = QueryVectors()
 
@@ -109,6 +110,7 @@ class BuiltinBackend:
             cache_entries=settings.cache.max_entries if settings.cache.enabled else 0,
             interval_seconds=settings.sync.interval_minutes * 60,
             batch=settings.remote.batch if settings.remote.batch.enabled else None,
+            resident=self._resident,
         )
         return IndexWorker(
             options,

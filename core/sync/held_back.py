@@ -55,6 +55,10 @@ class HeldBackSessions:
         assert self._inner is not None
         return self._inner.prepare(document)
 
+    def warm_up(self) -> None:
+        if self._inner is not None:
+            self._inner.warm_up()
+
     def kept_places(self) -> tuple[str, ...]:
         return ()
 

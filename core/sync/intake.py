@@ -66,6 +66,10 @@ class Intake(Protocol):
 
     def prepare(self, document: Document) -> Prepared: ...
 
+    def warm_up(self) -> None:
+        """Load what preparing documents needs, in a moment when nobody waits. Raises MemdeckError."""
+        ...
+
     def kept_places(self) -> tuple[str, ...]:
         """Absolute paths of files and folders whose documents stay in the index when their file is gone."""
         ...
@@ -148,6 +152,9 @@ class MemoryIntake:
         chunks = chunk_document(document.text, tokens=self._tokens, overlap=self._overlap, counter=self._counter)
         hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
         return Prepared(document, tuple(chunks), hashes)
+
+    def warm_up(self) -> None:
+        self._counter.load()
 
     def kept_places(self) -> tuple[str, ...]:
         return ()

@@ -23,6 +23,10 @@ class SessionCounter:
         self._counter = counter
         self._words = _Words(counter)
 
+    def load(self) -> None:
+        """Load what counting needs. Raises MemdeckError."""
+        self._counter.load()
+
     def count(self, text: str) -> int:
         """Tokens of one line without its end, or of any other text."""
         if "\n" in text or "  " in text:

@@ -154,6 +154,9 @@ class SessionIntake:
             details = json.dumps({**json.loads(details or "{}"), GROWTH: growth.to_json()}, ensure_ascii=False)
         return Prepared(replace(document, details=details), tuple(chunks), tuple(hashes))
 
+    def warm_up(self) -> None:
+        self._counter.load()
+
     def kept_places(self) -> tuple[str, ...]:
         if not self._keeps_deleted:
             return ()

@@ -14,7 +14,7 @@ class WorkerOptions:
     """What the worker is built from: `concurrency` embedding requests at once (None: the embedder's own number),
     `cache_entries` vectors kept unused, `batch` where the provider's batches are wanted.
 
-    `interval_seconds` between syncs by the clock; 0 is off.
+    `interval_seconds` between syncs by the clock; 0 is off. `resident` is True in a process that lives long.
     """
 
     store: Path
@@ -24,6 +24,7 @@ class WorkerOptions:
     cache_entries: int = 50_000
     interval_seconds: float = 0.0
     batch: Batch | None = None
+    resident: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from core.types import EmbeddingIdentity, IndexIdentity, Progress, Scan, Source,
 
 REQUEST_POLL_SECONDS = 0.25
 PURGE_SECONDS = 1.0
+WARM_UP_SECONDS = 0.3
 SETTLE_DOCUMENTS = 200
 """Documents written after which the keyword tables are worth joining."""
 
@@ -64,6 +65,7 @@ class WriterRole:
         self._last_poll = 0.0
         self._purge_at = time.monotonic() if owes_purge(database) else None
         self._last_full = time.monotonic()
+        self._warm_at: float | None = None
         self.scans: dict[Source, Scan] = {}
         self.last_report: SyncReport | None = None
         self.progress: Progress | None = None
@@ -119,8 +121,18 @@ class WriterRole:
         self.desk.pump()
         self._settle()
         self._purge_again()
+        self._warm_up()
         if self._unsettled >= SETTLE_DOCUMENTS and not self.is_busy:
             self._join_segments()
+
+    def _warm_up(self) -> None:
+        """Load in a quiet moment what the first change of a file would have to wait for, and the user with it."""
+        if self._warm_at is None or time.monotonic() < self._warm_at or self.is_busy:
+            return
+        self._warm_at = None
+        self._tools.courtesy.wait()
+        for intake in self._tools.intakes:
+            intake.warm_up()
 
     def _join_segments(self) -> None:
         """After much writing, and while nobody calls: searches then read fewer parts of the keyword tables."""
@@ -229,6 +241,8 @@ class WriterRole:
         self.progress = None
         self._unsettled += report.indexed
         if not flight.is_targeted and not report.cancelled:
+            if self.last_report is None and self._options.resident:
+                self._warm_at = time.monotonic() + WARM_UP_SECONDS
             self.last_report = report
             with self._database.transaction():
                 write_identity(self._database, self._identity(self.desk.identity))

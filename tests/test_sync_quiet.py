@@ -1,0 +1,50 @@
+"""What the worker does in quiet moments, so that the user never has to wait for it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from core.settings.model import Settings
+from core.sync.intake import MemoryIntake
+from core.text.tokens import TokenCounter
+from tests.workbench import Bench
+
+
+class SeenCounter(TokenCounter):
+    """Remembers that its ranks were asked for before there was anything to count."""
+
+    loads = 0
+
+    def load(self) -> None:
+        self.loads += 1
+        super().load()
+
+
+class QuietBench(Bench):
+    """A workspace whose worker lives long."""
+
+    def __init__(self, root: Path, *, resident: bool) -> None:
+        self.counter = SeenCounter()
+        super().__init__(root, resident=resident)
+
+    def intakes(self) -> list[MemoryIntake]:
+        return [MemoryIntake(self.workspace, Settings(), home=self.workspace.parent, counter=self.counter)]
+
+
+def test_what_the_first_change_needs_is_loaded_before_it_comes(tmp_path: Path) -> None:
+    here = QuietBench(tmp_path, resident=True)
+    here.sync()
+    here.until(lambda: here.counter.loads)
+    here.sync()
+    time.sleep(0.5)
+    here.worker.stop()
+    assert here.counter.loads == 1
+
+
+def test_a_command_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    here = QuietBench(tmp_path, resident=False)
+    here.sync()
+    time.sleep(0.5)
+    here.worker.stop()
+    assert here.counter.loads == 0
