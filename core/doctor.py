@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.backends.builtin import BuiltinBackend
 from core.backends.changes import changed_files
-from core.errors import MemdeckError, StoreError, StoreMissing
+from core.errors import MemdeckError, StoreBusy, StoreError, StoreMissing
 from core.health import KEPT, REBUILT, TRIED_AGAIN, UTF8, VEC0, WRITE_PERMISSION
 from core.probing import OK, in_force, probe
 from core.settings import LoadedSettings
@@ -103,17 +103,13 @@ def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
         yield Finding("index", False, str(error), error.remedy or REBUILT)
         return
     if mend and any(not finding.ok for finding in checked):
-        lock = WriterLock(backend.store)
-        if not lock.acquire():
-            yield Finding("repair", False, f"process {lock.owner()} writes the index", "close it, then run this again")
-        else:
-            try:
-                with Database.open(backend.store) as database:
-                    for done in repair(database):
-                        yield Finding("repair", True, done)
-                    checked = check(database)
-            finally:
-                lock.release()
+        try:
+            for done in _mend(backend):
+                yield Finding("repair", True, done)
+        except StoreBusy as error:
+            yield Finding("repair", False, str(error), error.remedy)
+        with backend.readers.lease() as reader:
+            checked = check(reader.database)
     yield from checked
     if not os.access(backend.store, os.W_OK):
         yield Finding(
@@ -122,6 +118,20 @@ def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
             f"{backend.store} cannot be written by this user",
             WRITE_PERMISSION,
         )
+
+
+def _mend(backend: BuiltinBackend) -> tuple[str, ...]:
+    """Repair as the writer: through the worker of this process where one runs. Raises StoreError, SyncCancelled."""
+    if backend.is_running:
+        return backend.mend()
+    lock = WriterLock(backend.store)
+    if not lock.acquire():
+        raise StoreBusy(f"process {lock.owner()} writes the index", remedy="close it, then run this again")
+    try:
+        with Database.open(backend.store) as database:
+            return repair(database)
+    finally:
+        lock.release()
 
 
 def _provider(backend: BuiltinBackend) -> Iterator[Finding]:

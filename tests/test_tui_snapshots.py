@@ -87,7 +87,6 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
     "search": ({"query": "sqlite-vec cannot be loaded"}, "", "▌"),
     "no_hits": ({"query": "zxqwv"}, "", "No hits"),
     "sessions": ({}, "f3", "Sessions are off"),
-    "status": ({}, "f4", "live sync"),
     "help": ({"query": "sqlite-vec"}, "f1", "esc closes"),
     "why": ({"query": "sqlite-vec cannot be loaded"}, "tab x", "what was measured"),
     "note": ({}, "ctrl+n", "esc keeps"),

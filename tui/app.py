@@ -290,10 +290,10 @@ class MemdeckApp(App[None], inherit_bindings=False):
             self.screen.open_hit(hit, result, mode)
 
     async def show_file(self, path: str) -> None:
-        """Show a memory file on the files screen."""
+        """Show a document on the files screen."""
         await self.switch_mode("files")
         if isinstance(self.screen, FilesScreen):
-            self.screen.input.value = path
+            self.screen.reveal(path)
 
     # Keys
 

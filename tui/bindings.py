@@ -49,7 +49,7 @@ class KeyBinding:
 
 _ABOUT_ROWS = (
     "hit.", "copy.", "open.", "preview.", "session.", "memory.", "files.", "search.explain",
-    "offer.choose", "offer.start", "offer.later",
+    "offer.choose", "offer.start", "offer.later", "status.details", "status.file",
 )  # fmt: skip
 
 TABLE: tuple[KeyBinding, ...] = (
@@ -134,6 +134,10 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("files.fold", "z", "fold_all", "Fold or unfold all folders", "files", "fold", 42),
     KeyBinding("files.path", "P", "copy_path", "Copy the path on disk", "files", "path", 32),
     KeyBinding("status.reindex", "r", "reindex", "Bring the index in step with the files", "status", "sync", 10),
+    KeyBinding("status.details", "enter", "details", "All of the row, or its file", "status", "more", 12),
+    KeyBinding("status.file", "f", "show_file", "Show the row's file in files", "status", "file", 40),
+    KeyBinding("status.level", "o", "level_next", "Log: all, warnings and errors, errors", "status", "level", 25),
+    KeyBinding("status.recover", "R", "recover", "Repair, redo or check the index", "status", "repair", 35),
     KeyBinding("status.pause", "p", "pause", "Hold the log still; work goes on", "status", "pause", 20),
     KeyBinding("offer.choose", "space", "choose", "Choose the row, or not", "first_run", "choose", 5),
     KeyBinding("offer.start", "enter", "start", "Go on with what is chosen", "first_run", "go on", 6),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from core import counted, events
 
@@ -23,14 +24,22 @@ SYNC_VERBS = (
 """The fixed words of the log's second column."""
 
 
+LogLevel = Literal["info", "warning", "error"]
+
+
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One row of the log: when (epoch ms), a fixed verb, what, and an amount or reason."""
+    """One row of the log: when (epoch ms), a fixed verb, what, and an amount or reason.
+
+    `path` is the document that it is about, "" for none.
+    """
 
     at_ms: int
     verb: str
     subject: str
     detail: str = ""
+    level: LogLevel = "info"
+    path: str = ""
 
     @property
     def clock(self) -> str:
@@ -39,6 +48,28 @@ class LogLine:
 
 def log_line(event: events.Event) -> LogLine | None:
     """How an event reads in the log; None for those that only move a number."""
+    line = _words(event)
+    if line is None:
+        return None
+    about = (events.FileIndexed, events.SourceGone, events.FileRenamed, events.FileSkipped, events.FileFailed)
+    path = event.path if isinstance(event, about) else ""
+    return replace(line, level=_level(event), path=path)
+
+
+def _level(event: events.Event) -> LogLevel:
+    match event:
+        case events.FileFailed() | events.EmbeddingFailed() | events.WatchLost() | events.WorkerFailed():
+            return "error"
+        case events.FileSkipped() | events.SourceGone() | events.IdentityChanged() | events.StoreRecovered():
+            return "warning"
+        case events.SyncFinished(report=report) if report.failed or report.warning:
+            return "warning"
+        case events.WatchStarted(mode=mode) if "poll" in mode:
+            return "warning"
+    return "info"
+
+
+def _words(event: events.Event) -> LogLine | None:
     at = event.at_ms
     match event:
         case events.FileIndexed():
@@ -60,9 +91,10 @@ def log_line(event: events.Event) -> LogLine | None:
             seconds = sum(report.seconds.values())
             amounts = (("indexed", report.indexed), ("removed", report.removed), ("FAILED", report.failed))
             counts = ", ".join(f"{number} {name}" for name, number in amounts if number) or "nothing changed"
-            return LogLine(at, "sync", report.reason, f"{counts}  {seconds:.2f} s")
+            warning = f"  {report.warning}" if report.warning else ""
+            return LogLine(at, "sync", report.reason, f"{counts}  {seconds:.2f} s{warning}")
         case events.EmbeddingFinished():
-            return LogLine(at, "vectors", f"{event.vectors} made", f"{event.seconds:.1f} s")
+            return LogLine(at, "vectors", f"{event.vectors:,} made", f"{event.seconds:.1f} s")
         case events.EmbeddingFailed():
             again = "" if event.retry_in_seconds is None else f"; again in {event.retry_in_seconds:.0f} s"
             return LogLine(at, "FAILED", "vectors", f"{counted(event.chunks, 'chunk')}: {event.error}{again}")

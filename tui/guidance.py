@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from textual.content import Content
 
-from core import Offer, Promises, SearchMode, SearchResult
+from core import Finding, Offer, Promises, SearchMode, SearchResult
+from tui.event_log import LogLine
 from tui.state import DeckState
 from tui.text import counted, shown
 
@@ -180,6 +182,41 @@ def offer(offer: Offer | None, promises: Promises) -> Content:
         [("Text    ", "bold"), *_where_text_goes(promises)],
         [("Answers ", "bold"), "are written to ", (shown(promises.config), "$primary")],
     ]
+    return _lines(*rows)
+
+
+def log_details(line: LogLine) -> Content:
+    """One line of the log, in full."""
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(line.at_ms / 1000))
+    rows: list[Part | list[Part]] = [
+        [(f"{when}.{line.at_ms % 1000:03d}  ", "$text-muted"), (line.verb, "bold"), f"  ({line.level})"],
+        "",
+        (shown(line.subject), "$primary"),
+    ]
+    if line.detail:
+        rows += ["", shown(line.detail)]
+    return _lines(*rows)
+
+
+def trouble_details(words: str, remedy: str) -> Content:
+    """A reason of bad health, and what helps."""
+    helps: list[Part | list[Part]] = ["", [("What helps  ", "bold"), shown(remedy)]] if remedy else []
+    return _lines((shown(words), "$warning"), *helps)
+
+
+def question(what: str, but: str) -> Content:
+    """What is about to be done, and what follows from it."""
+    return _lines(what, "", (but, "$text-muted"))
+
+
+def findings(found: Sequence[Finding]) -> Content:
+    """What doctor found, what is not well first."""
+    rows: list[Part | list[Part]] = []
+    for finding in sorted(found, key=lambda one: one.ok):
+        word, style = ("ok    ", "$success") if finding.ok else ("FAILED", "$error")
+        rows.append([(f"{word} ", style), (f"{shown(finding.check)}  ", "bold"), shown(finding.detail)])
+        if finding.remedy and not finding.ok:
+            rows.append((f"       → {shown(finding.remedy)}", "$text-muted"))
     return _lines(*rows)
 
 

@@ -26,6 +26,7 @@ class DeckState:
     revision: int = 0
     alarm: str = ""
     own_writer: bool = True
+    synced: events.SyncFinished | None = None
     pace: Pace = field(default_factory=Pace)
 
     @property
@@ -47,7 +48,8 @@ class DeckState:
 
     def with_status(self, status: Status) -> DeckState:
         watching = str(status.watcher.get("mode") or self.watching)
-        return replace(self, status=status, waiting=status.pending, watching=watching)
+        own = bool(status.writer.get("own")) if status.writer.get("pid") is not None else self.own_writer
+        return replace(self, status=status, waiting=status.pending, watching=watching, own_writer=own)
 
     def after(self, event: events.Event) -> DeckState:
         """The state once `event` happened."""
@@ -58,7 +60,8 @@ class DeckState:
                 return replace(self, sync_progress=progress)
             case events.SyncFinished(report=report):
                 grown = bool(report.indexed or report.removed or report.vectors_made or report.vectors_cached)
-                return replace(self, syncing=False, sync_progress=None, revision=self.revision + int(grown), alarm="")
+                revision = self.revision + int(grown)
+                return replace(self, syncing=False, sync_progress=None, revision=revision, alarm="", synced=event)
             case events.FileIndexed(chunks_new=new, chunks_gone=gone):
                 status = None if self.status is None else replace(self.status, chunks=self.status.chunks + new - gone)
                 return replace(self, status=status, revision=self.revision + 1, pace=self.pace.after(event))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from core.backends.base import PartialListener, Standing
 from core.backends.query_vectors import QueryVectors
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from core.bus import EventBus
     from core.sync.intake import Intake
-    from core.sync.messages import ProgressListener, SyncRequested, Ticket
+    from core.sync.messages import Message, ProgressListener
     from core.sync.worker import IndexWorker
 
+R = TypeVar("R")
 WAIT_SECONDS = 0.02
 
 
@@ -250,7 +251,7 @@ class BuiltinBackend:
         from core.sync.messages import SyncRequested, Ticket
 
         ticket = Ticket(vectors=vectors, on_progress=on_progress, cancel=cancel or threading.Event())
-        return self._wait_for(SyncRequested(reason, force, paths, ticket), ticket)
+        return self._wait_for(SyncRequested(reason, force, paths, ticket), ticket.done, "sync")
 
     def forget(self, paths: tuple[str, ...], *, back: bool = False) -> SyncReport:
         """Have documents leave the index for good, or let them come `back`. Raises StoreError, SyncCancelled."""
@@ -258,21 +259,37 @@ class BuiltinBackend:
 
         ticket = Ticket()
         forget, remember = ((), paths) if back else (paths, ())
-        return self._wait_for(SyncRequested("manual", ticket=ticket, forget=forget, remember=remember), ticket)
+        request = SyncRequested("manual", ticket=ticket, forget=forget, remember=remember)
+        return self._wait_for(request, ticket.done, "sync")
 
-    def _wait_for(self, request: SyncRequested, ticket: Ticket) -> SyncReport:
+    @property
+    def is_running(self) -> bool:
+        """Whether a worker of this process is at it."""
+        return self._worker is not None and self._worker.is_alive
+
+    def mend(self) -> tuple[str, ...]:
+        """Have the worker set right what of the index is out of step; what was done, in words.
+
+        Raises StoreError, SyncCancelled when the worker ended first.
+        """
+        from core.sync.messages import MendRequested
+
+        request = MendRequested()
+        return self._wait_for(request, request.done, "repair")
+
+    def _wait_for(self, message: Message, done: Future[R], what: str) -> R:
         from concurrent.futures import CancelledError
 
-        self.worker.post(request)
+        self.worker.post(message)
         self.worker.start()
         while True:
             try:
-                return ticket.done.result(timeout=0.5)
+                return done.result(timeout=0.5)
             except TimeoutError:
-                if not self.worker.is_alive and not ticket.done.done():
-                    raise SyncCancelled("the indexing worker ended before the sync did") from None
+                if not self.worker.is_alive and not done.done():
+                    raise SyncCancelled(f"the indexing worker ended before the {what} did") from None
             except CancelledError:
-                raise SyncCancelled("the sync was cancelled") from None
+                raise SyncCancelled(f"the {what} was cancelled") from None
 
     def close(self) -> None:
         if self._worker is not None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from core.errors import KeywordsDamaged
+from core.errors import KeywordsDamaged, StoreBusy, StoreError
+from core.events import EventBus, StoreRecovered
 from core.store.check import rebuild_keywords, repair, rows_agree, try_keywords
 from core.store.database import Database
 from core.store.salvage import salvage_vectors
+from core.store.writer_lock import WriterLock
+from core.sync.messages import MendRequested
+from core.sync.writer import WriterRole
 
 
 class Mending:
@@ -39,3 +45,27 @@ class Mending:
             done.extend(repair(database))
         self.keywords_damaged = False
         return done
+
+
+def answer_mend(
+    message: MendRequested,
+    open_role: Callable[[], None],
+    role_of: Callable[[], object],
+    lock: WriterLock,
+    bus: EventBus,
+) -> None:
+    """Repair between two steps of the worker, if it is the writer, and tell what was done. Raises StoreError."""
+    try:
+        open_role()
+        role = role_of()
+        if not isinstance(role, WriterRole):
+            busy = f"process {lock.owner()} writes the index"
+            message.done.set_exception(StoreBusy(busy, remedy="close it, then run this again"))
+            return
+        done = role.repair()
+    except StoreError as error:
+        message.done.set_exception(error)
+        raise
+    for words in done:
+        bus.publish(StoreRecovered(at_ms=int(time.time() * 1000), action="repaired", detail=words))
+    message.done.set_result(done)

@@ -82,6 +82,13 @@ class QueryFailed:
     error: EmbeddingError
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MendRequested:
+    """Set right what of the index is out of step; `done` gets what was done, in words."""
+
+    done: Future[tuple[str, ...]] = field(default_factory=Future)
+
+
 @dataclass(frozen=True, slots=True)
 class KeywordsFailed:
     """A search found the keyword tables damaged; they are to be made anew."""
@@ -94,4 +101,4 @@ class StopRequested:
     """End the worker after the transaction in hand."""
 
 
-Message = SyncRequested | VectorsReady | BatchHeard | QueryFailed | KeywordsFailed | StopRequested
+Message = SyncRequested | VectorsReady | BatchHeard | QueryFailed | KeywordsFailed | MendRequested | StopRequested

@@ -20,10 +20,11 @@ from core.store.writer_lock import WriterLock
 from core.sync.flights import Flight
 from core.sync.follower import FollowerRole
 from core.sync.intake import Intake
-from core.sync.mending import Mending
+from core.sync.mending import Mending, answer_mend
 from core.sync.messages import (
     BatchHeard,
     KeywordsFailed,
+    MendRequested,
     Message,
     QueryFailed,
     StopRequested,
@@ -173,6 +174,8 @@ class IndexWorker:
                 self._role.enqueue(message)
             except StoreError as error:
                 self._recover(error, message)
+        elif isinstance(message, MendRequested):
+            answer_mend(message, self._open_role, lambda: self._role, self._lock, self._bus)
         elif isinstance(message, VectorsReady | BatchHeard | QueryFailed) and isinstance(self._role, WriterRole):
             self._role.receive(message)
         elif isinstance(message, KeywordsFailed) and isinstance(self._role, WriterRole):
@@ -341,6 +344,8 @@ class IndexWorker:
             message = self._inbox.get_nowait()
             if isinstance(message, SyncRequested) and message.ticket is not None:
                 message.ticket.done.cancel()
+            elif isinstance(message, MendRequested):
+                message.done.cancel()
         self._note(alive=False, busy=False, is_writer=False, progress=None)
 
     # -- state

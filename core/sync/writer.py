@@ -11,6 +11,7 @@ from typing import get_args
 from core.embedding.select import Selection
 from core.errors import StoreError, SyncCancelled
 from core.events import EventBus, FileRemoved, IdentityChanged, SyncFinished, SyncStarted
+from core.store.check import repair
 from core.store.database import Database
 from core.store.documents import Documents
 from core.store.forgetting import forget, owes_purge, purge, remember
@@ -289,6 +290,10 @@ class WriterRole:
         for ticket in flight.tickets:
             if not ticket.done.done():
                 ticket.done.set_exception(error)
+
+    def repair(self) -> tuple[str, ...]:
+        """Set right what is out of step, between two steps; what was done, in words. Raises StoreError."""
+        return repair(self._database)
 
     def close(self) -> None:
         self.desk.close()

@@ -159,12 +159,14 @@ class FilesScreen(BrowseScreen[TreeRow]):
             self.fill()
 
     def reveal(self, path: str) -> None:
-        """Go to a path, whatever is folded or narrowed; one that is not known yet is waited for once."""
-        if not self._loaded:
+        """Go to a path, whatever is folded or narrowed; for one that is not known yet the index is asked once more."""
+        known = self._loaded and self.tree_of_files.reveal(path)
+        if not known and self._asked_for != path:
             self._asked_for = path
+            self._freshen()
             return
         self._asked_for = ""
-        if not self.tree_of_files.reveal(path):
+        if not known:
             self.deck.say(f"{path} is not in the list of files", "warning")
             return
         with self.prevent(Input.Changed):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.content import Content
 
 from core import Status
+from tui.event_log import log_line
 from tui.state import DeckState
 from tui.text import counted, shown
 
@@ -21,7 +22,7 @@ def status_content(state: DeckState) -> Content:
     status = state.status
     if status is None:
         return Content.styled("Opening the index…", "$text-muted")
-    rows = [*_health(status), *_counts(status, state), *_parts(status, state), *_troubles(status)]
+    rows = [*_health(status), *_counts(status, state), *_parts(status, state), *_left_out(status)]
     return Content("\n").join(
         Content.assemble((f"{label:<9} ", "$text-muted"), (shown(words), style)) for label, words, style in rows
     )
@@ -29,12 +30,16 @@ def status_content(state: DeckState) -> Content:
 
 def _health(status: Status) -> list[Row]:
     word, style = _HEALTH[status.health]
-    return [("health", ": ".join(filter(None, (word, "; ".join(status.reasons)))), style)]
+    reasons = counted(len(status.findings), "reason") + ", with what to do: tab" if status.findings else ""
+    return [("health", " · ".join(filter(None, (word, reasons))), style)]
 
 
 def _counts(status: Status, state: DeckState) -> list[Row]:
     per_source = ", ".join(f"{row.source} {row.files:,}" for row in status.source_counts)
     rows = [("files", f"{status.files:,}" + (f" ({per_source})" if per_source else ""), "")]
+    changed = status.custom.get("changedFiles")
+    if isinstance(changed, int) and changed:
+        rows[0] = ("files", f"{rows[0][1]} · {counted(changed, 'file differs', 'files differ')} from the index", "")
     without = "found by words only" if status.provider in ("", "none") else "all with a vector"
     waiting = f"{state.waiting:,} wait for a vector" if state.waiting else without
     rows.append(("chunks", f"{status.chunks:,} · {waiting}", ""))
@@ -50,14 +55,15 @@ def _parts(status: Status, state: DeckState) -> list[Row]:
     asked = "" if status.requested_provider in ("", status.provider) else f" (asked for: {status.requested_provider})"
     writer = status.writer.get("pid")
     return [
+        ("watching", _watching(status.watcher), ""),
+        ("writer", "this process" if state.own_writer else f"another process, pid {writer}; this one follows", ""),
+        *_synced(state),
         ("provider", " · ".join(filter(None, (model + asked, _destination(status)))), ""),
         ("words", _onoff(status.fts), _style(status.fts)),
         ("meaning", _onoff(status.vector), _style(status.vector)),
         ("cache", _amounts(status.cache), ""),
         *_identity(status),
         *_recovery(status),
-        ("watching", _watching(status.watcher), ""),
-        ("writer", "this process" if state.own_writer else f"another process, pid {writer}; this one follows", ""),
         ("index", f"{status.db_path} · {status.db_bytes / 1e6:,.1f} MB", ""),
         ("folder", " · ".join((status.workspace_dir, *status.extra_paths)), ""),
     ]
@@ -74,6 +80,12 @@ def _identity(status: Status) -> list[Row]:
     return [("identity", str(stored), "")] if stored else []
 
 
+def _synced(state: DeckState) -> list[Row]:
+    """The last sync that this app saw end."""
+    line = log_line(state.synced) if state.synced is not None else None
+    return [] if line is None else [("synced", f"{line.clock} · {line.subject} · {line.detail}", "")]
+
+
 def _recovery(status: Status) -> list[Row]:
     counts = status.custom.get("readonlyRecovery")
     if not isinstance(counts, Mapping) or not counts.get("attempts"):
@@ -84,28 +96,17 @@ def _recovery(status: Status) -> list[Row]:
     return [("recovery", f"{words} · last: {error}" if error else words, style)]
 
 
-def _troubles(status: Status) -> list[Row]:
+def _left_out(status: Status) -> list[Row]:
+    """Amounts of what is not indexed; the files stand in a list of their own."""
     rows: list[Row] = []
     if status.fallback:
         rows.append(("fallback", ", ".join(f"{key} {value}" for key, value in status.fallback.items()), "$warning"))
-    reason = status.custom.get("providerUnavailableReason")
-    if reason:
-        rows.append(("", str(reason), "$warning"))
-    problems = status.custom.get("scanProblems")
-    rows += [("", str(problem), "$warning") for problem in problems[:3]] if isinstance(problems, list) else []
-    for failure in status.failed[:3]:
-        rows.append(("FAILED", f"{failure.path}: {failure.error}", "$error"))
-    if len(status.failed) > 3:
-        rows.append(("", f"and {len(status.failed) - 3} more: the files screen lists them", "$error"))
+    if status.failed:
+        rows.append(("FAILED", counted(len(status.failed), "file"), "$error"))
     if status.skipped or status.ignored:
         ignored = sum(status.ignored.values())
-        rows.append(
-            (
-                "left out",
-                f"{counted(len(status.skipped), 'file')} skipped, {counted(ignored, 'folder')} ignored",
-                "$text-muted",
-            )
-        )
+        amounts = f"{counted(len(status.skipped), 'file')} skipped, {counted(ignored, 'folder')} ignored"
+        rows.append(("left out", amounts, "$text-muted"))
     return rows
 
 
