@@ -113,6 +113,8 @@ def test_nothing_found_is_code_1_and_prints_nothing_on_standard_output(indexed: 
     ended = indexed("search", "xylophone")
     assert (ended.code, ended.out) == (1, "")
     assert "nothing found" in ended.err
+    alone = indexed("search", "after:2020-01-01")
+    assert (alone.code, alone.err) == (1, "warning: filters alone find nothing: add a word\n")
 
 
 @pytest.mark.parametrize("query", ["", "   "])

@@ -41,6 +41,12 @@ def own_memory(memory_of: Callable[..., Memory]) -> Memory:
     return memory_of(FILES)
 
 
+async def test_filters_without_a_word_say_what_is_missing(deck: Any, memory: Memory) -> None:
+    async with deck(memory, query='path:"memory/a" after:2020') as running:
+        await running.until(lambda: any("Filters alone find nothing" in row for row in running.lines()))
+        assert any("Add a word to search for" in row for row in running.lines())
+
+
 async def test_digits_go_from_screen_to_screen(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
         await running.press("f5")

@@ -313,7 +313,7 @@ async def test_a_repair_is_done_by_the_running_writer_and_told(deck: Any, memory
         await running.until(lambda: "repair the index?" in text_of(running))
         await running.press("enter")
         await running.until(lambda: "repaired · " in text_of(running))
-        done = "chunks were put into the keyword tables"
+        done = "1 chunk put into the keyword tables"
         await running.until(lambda: any(done in line.detail for line in running.app.log_lines))
         assert not [finding for finding in memory.doctor() if finding.check == "literal index" and not finding.ok]
 

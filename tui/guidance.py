@@ -60,6 +60,12 @@ def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
 
 def no_hits(result: SearchResult, mode: SearchMode, source: str, dates: str, keys: Sequence[str]) -> Content:
     """A search without an answer: what was searched, and the keys that widen it (of mode, source and dates)."""
+    if result.filters and not _without_filters(result):
+        return _lines(
+            [("Filters alone find nothing: ", "bold"), shown(result.query)],
+            "",
+            "Add a word to search for; the filters narrow the hits down.",
+        )
     mode_key, source_key, dates_key = keys
     searched = "all sources" if source == "all" else source
     widen = [f"{mode_key} searches in another mode"]
@@ -79,6 +85,14 @@ def no_hits(result: SearchResult, mode: SearchMode, source: str, dates: str, key
     elif result.pending and mode != "keyword":
         rows.append((f"{counted(result.pending, 'chunk')} without a vector yet: found by words only.", "$text-muted"))
     return _lines(*rows)
+
+
+def _without_filters(result: SearchResult) -> str:
+    """What a query asks for besides its filters."""
+    words = result.query
+    for typed in result.filters:
+        words = words.replace(typed, " ", 1)
+    return words.strip()
 
 
 def failure(what: str, error: str, remedy: str) -> Content:

@@ -13,6 +13,7 @@ from core.store.identity import Identities, IdentityRow
 from core.store.keyword_rows import KEYWORD_TABLES, KeywordRows, keyword_row
 from core.store.schema import KEYWORD_SETTINGS, TABLES, vector_table
 from core.store.vector_rows import JOINED_VECTORS, VectorRows
+from core.text.words import counted
 from core.types import Finding
 
 REMEDY = "memdeck doctor --repair"
@@ -94,7 +95,8 @@ def _only_keywords(database: Database) -> bool:
 def _documents(database: Database) -> Finding:
     orphans, miscounted = len(database.numbers(_ORPHANS)), len(database.numbers(_MISCOUNTED))
     ok = not orphans and not miscounted
-    detail = f"{orphans} chunks without a document, {miscounted} documents whose chunks do not add up"
+    odd = counted(miscounted, "document")
+    detail = f"{counted(orphans, 'chunk')} without a document, {odd} whose chunks do not add up"
     return Finding("documents", ok, "chunks and documents agree" if ok else detail, "" if ok else REMEDY)
 
 
@@ -110,7 +112,8 @@ def _keywords(database: Database) -> Iterable[Finding]:
         damage = _keyword_damage(database, table)
         missing, surplus = ([], []) if damage else _keyword_difference(database, table)
         ok = not damage and not missing and not surplus
-        words = damage or f"{len(missing)} chunks are missing, {len(surplus)} rows have no chunk"
+        odd = f"{counted(len(missing), 'chunk')} missing, {counted(len(surplus), 'row')} without a chunk"
+        words = damage or odd
         yield Finding(name, ok, "in step with the chunks" if ok else words, "" if ok else REMEDY)
 
 
@@ -128,15 +131,20 @@ def _queue(database: Database) -> Finding:
     if in_force is not None:
         unqueued = len(database.numbers(_UNQUEUED, (in_force.id,)))
     ok = not dead and not unqueued
-    detail = f"{unqueued} chunks have no vector and do not wait for one, {dead} rows have no chunk"
-    words = f"{EmbeddingQueue(database).waiting()} chunks wait for a vector" if ok else detail
+    detail = f"{counted(unqueued, 'chunk')} without a vector that wait for none, {counted(dead, 'row')} without a chunk"
+    words = (
+        f"{counted(EmbeddingQueue(database).waiting(), 'chunk waits', 'chunks wait')} for a vector" if ok else detail
+    )
     return Finding("embedding queue", ok, words, "" if ok else REMEDY)
 
 
 def _vectors(database: Database) -> Iterable[Finding]:
     bad = len(database.numbers(_BAD_VECTORS))
     yield Finding(
-        "embedding cache", not bad, f"{bad} vectors of a wrong length" if bad else "sound", REMEDY if bad else ""
+        "embedding cache",
+        not bad,
+        f"{counted(bad, 'vector')} of a wrong length" if bad else "sound",
+        REMEDY if bad else "",
     )
     if database.vector_error is not None:
         yield Finding(
@@ -146,7 +154,7 @@ def _vectors(database: Database) -> Iterable[Finding]:
     for row in Identities(database).live():
         missing, surplus = _vector_difference(database, row)
         ok = not missing and not surplus and not VectorRows(database).is_stale
-        detail = f"{missing} vectors are missing, {surplus} have no chunk or no vector in the cache"
+        detail = f"{counted(missing, 'vector')} missing, {surplus:,} without a chunk or without a vector in the cache"
         words = f"in step with the cache ({row.identity})" if ok else detail
         yield Finding("vector table", ok, words, "" if ok else REMEDY)
 
@@ -172,14 +180,14 @@ def _repair_documents(database: Database) -> Iterable[str]:
             [(file_id,) for file_id in miscounted],
         )
     if orphans:
-        yield f"{len(orphans)} chunks without a document were taken out"
+        yield f"{counted(len(orphans), 'chunk')} without a document taken out"
     if miscounted:
-        yield f"{len(miscounted)} documents will be read again"
+        yield f"{counted(len(miscounted), 'document')} will be read again"
 
 
 def _repair_keywords(database: Database, cancel: threading.Event | None) -> Iterable[str]:
     if any(_keyword_damage(database, table) for table in KEYWORD_TABLES):
-        yield f"the keyword tables were made anew from {rebuild_keywords(database, cancel)} chunks"
+        yield f"the keyword tables were made anew from {counted(rebuild_keywords(database, cancel), 'chunk')}"
         return
     with database.transaction():
         missing: set[int] = set()
@@ -191,7 +199,7 @@ def _repair_keywords(database: Database, cancel: threading.Event | None) -> Iter
         KeywordRows(database).delete_now(sorted(missing | surplus), KEYWORD_TABLES)
         _fill_keywords(database, sorted(missing), cancel)
     if missing or surplus:
-        yield f"{len(missing)} chunks were put into the keyword tables, {len(surplus)} rows taken out"
+        yield f"{counted(len(missing), 'chunk')} put into the keyword tables, {counted(len(surplus), 'row')} taken out"
 
 
 def _fill_keywords(database: Database, ids: list[int], cancel: threading.Event | None) -> int:
@@ -216,7 +224,7 @@ def _repair_vectors(database: Database) -> Iterable[str]:
         bad = database.numbers(_BAD_VECTORS)
         database.run_many("DELETE FROM embedding_cache WHERE id = ?", [(cache_id,) for cache_id in bad])
     if bad:
-        yield f"{len(bad)} broken vectors were taken out of the cache"
+        yield f"{counted(len(bad), 'broken vector')} taken out of the cache"
     rows = VectorRows(database)
     if database.vector_error is not None:
         return
@@ -225,7 +233,7 @@ def _repair_vectors(database: Database) -> Iterable[str]:
             continue
         with database.transaction():
             count = rows.refill(row.id, row.identity.dims)
-        yield f"the vector table was filled anew with {count} vectors"
+        yield f"the vector table was filled anew with {counted(count, 'vector')}"
     with database.transaction():
         rows.set_stale(False)
 
@@ -238,4 +246,5 @@ def _repair_queue(database: Database) -> Iterable[str]:
         unqueued = database.numbers(_UNQUEUED, (in_force.id,)) if in_force is not None else []
         EmbeddingQueue(database).put(unqueued)
     if dead or unqueued:
-        yield f"{len(unqueued)} chunks were queued for a vector, {len(dead)} rows without a chunk taken out"
+        odd = counted(len(dead), "row")
+        yield f"{counted(len(unqueued), 'chunk')} queued for a vector, {odd} without a chunk taken out"

@@ -14,6 +14,7 @@ from core.store.salvage import salvage_vectors
 from core.store.writer_lock import WriterLock
 from core.sync.messages import MendRequested
 from core.sync.writer import WriterRole
+from core.text.words import counted
 
 
 class Mending:
@@ -31,7 +32,7 @@ class Mending:
             kept, self.kept = self.kept, None
             count = salvage_vectors(database, kept)
             if count:
-                done.append(f"{count} vectors were saved from {kept}")
+                done.append(f"{counted(count, 'vector')} saved from {kept}")
         try:
             if not self.keywords_damaged:
                 try_keywords(database)
@@ -40,7 +41,7 @@ class Mending:
         except KeywordsDamaged:
             self.keywords_damaged = True
         if self.keywords_damaged:
-            done.append(f"the keyword tables were made anew from {rebuild_keywords(database)} chunks")
+            done.append(f"the keyword tables were made anew from {counted(rebuild_keywords(database), 'chunk')}")
         else:
             done.extend(repair(database))
         self.keywords_damaged = False

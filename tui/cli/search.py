@@ -164,7 +164,9 @@ def _print_text(memory: Memory, result: SearchResult, *, explain: bool) -> int:
     for warning in _warnings(result):
         output.note(warning)
     if not result.hits:
-        output.note("nothing found")
+        only_filters = result.filters and result.query.split() == " ".join(result.filters).split()
+        if not only_filters:  # the warning has said then what is missing
+            output.note("nothing found")
         return output.NOTHING
     if sys.stdout.isatty():
         took = result.milliseconds.get("total", 0.0)

@@ -65,7 +65,8 @@ def _amounts(entry: FileEntry, width: int) -> str:
     chunks = f"{document.chunks:>5,} {'chunk ' if document.chunks == 1 else 'chunks'}"
     if width < 44:
         return f"{document.waiting:,} waiting" if document.waiting else chunks.strip()
-    first = f"{document.waiting:,} waiting" if document.waiting else f"{document.lines:,} lines" if width >= 60 else ""
+    first = counted(document.lines, "line") if width >= 60 else ""
+    first = f"{document.waiting:,} waiting" if document.waiting else first
     return f"{first}  {chunks}  {date}" if first else f"{chunks}  {date}"
 
 

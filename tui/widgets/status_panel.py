@@ -145,4 +145,4 @@ def _amounts(part: Mapping[str, object]) -> str:
         return "on"
     rate = part.get("hitRate")
     found = f" · {rate:.0%} found there" if isinstance(rate, int | float) else ""
-    return f"{entries:,} vectors" + (f" of {bound:,}" if bound else "") + found
+    return counted(entries, "vector") + (f" of {bound:,}" if bound else "") + found
