@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 settings.register_profile("memdeck", deadline=None)
 settings.load_profile("memdeck")
 
-KEPT = "MEMDECK_TEST_QMD"
+KEPT = ("MEMDECK_TEST_QMD", "MEMDECK_OPS", "MEMDECK_KILLS", "MEMDECK_SEED")
 for _name in [name for name in os.environ if name.startswith("MEMDECK_")] + ["NO_COLOR", "TEXTUAL_THEME", "TMUX"]:
-    if _name != KEPT:
+    if _name not in KEPT:
         os.environ.pop(_name, None)
 
 SNAPSHOTS = Path(__file__).parent.parent / "snapshots"

@@ -3,6 +3,7 @@ end as a fresh rebuild would have it. `MEMDECK_OPS=10000 MEMDECK_KILLS=200 pytes
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -17,7 +18,7 @@ import pytest
 from core.store.check import check
 from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
-from tests.workbench import Bench, WordEmbedder
+from tests.soak_child import SESSIONS, SoakBench
 
 WORDS = [
     *["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"],
@@ -35,7 +36,11 @@ class Life:
 
     def __init__(self, workspace: Path, seed: int) -> None:
         self.workspace = workspace
+        self.sessions = workspace.parent / SESSIONS
         self.random = random.Random(seed)
+        self.said = 0
+        self.sessions.mkdir(parents=True)
+        (self.sessions / "stays.jsonl").write_text(self.message("stays"))  # an empty folder would be no news
 
     def step(self) -> None:
         operation = self.random.choice(
@@ -52,6 +57,12 @@ class Life:
                 self.rename_folder,
                 self.forbid,
                 self.truncate,
+                self.say,
+                self.say,
+                self.say_half,
+                self.archive,
+                self.rewrite,
+                self.hang_up,
             ]
         )
         try:
@@ -119,6 +130,59 @@ class Life:
     def truncate(self) -> None:
         os.truncate(self.any_file(), 0)
 
+    # -- transcripts
+
+    def any_session(self) -> Path:
+        return self.sessions / f"{self.random.choice('klmn')}.jsonl"
+
+    def message(self, name: str) -> str:
+        """A line of a transcript, behind its head in a new one."""
+        self.said += 1
+        text = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 300)))
+        role = self.random.choice(["user", "assistant"])
+        record = {"type": "message", "id": f"{name}-{self.said}", "message": {"role": role, "content": text}}
+        line = json.dumps(record, ensure_ascii=False) + "\n"
+        if (self.sessions / f"{name}.jsonl").exists():
+            return line
+        return json.dumps({"type": "session", "version": 3, "id": name, "cwd": "/src"}) + "\n" + line
+
+    def say(self) -> None:
+        path = self.any_session()
+        line = self.message(path.stem)
+        with path.open("a") as file:
+            file.write(line)
+
+    def say_half(self) -> None:
+        """A line in two pieces, the cut anywhere, between them time enough to be read."""
+        path = self.any_session()
+        data = self.message(path.stem).encode()
+        cut = self.random.randrange(1, len(data))
+        with path.open("ab") as file:
+            file.write(data[:cut])
+            file.flush()
+            time.sleep(self.random.random() * 0.03)
+            file.write(data[cut:])
+
+    def archive(self) -> None:
+        path = self.any_session()
+        kind = self.random.choice(["reset", "deleted"])
+        path.rename(path.with_name(f"{path.name}.{kind}.2026-03-01T10-00-{self.said % 60:02}Z"))
+
+    def rewrite(self) -> None:
+        """The same session with fewer messages, in place or as a new file."""
+        path = self.any_session()
+        lines = path.read_text().splitlines(keepends=True)
+        kept = "".join(lines[: self.random.randrange(1, len(lines) + 1)])
+        if self.random.random() < 0.5:
+            path.write_text(kept)
+        else:
+            swap = path.with_name("swap")
+            swap.write_text(kept)
+            swap.replace(path)
+
+    def hang_up(self) -> None:
+        self.random.choice(sorted(self.sessions.glob("[klmn].*")) or [self.any_session()]).unlink()
+
 
 class Child:
     """The indexing process."""
@@ -157,7 +221,9 @@ def content(store: Path) -> dict[str, object]:
     """What an index says, without ids and times."""
     with Database.open(store, read_only=True) as database:
         rows = database.rows(
-            "SELECT files.path, files.hash, files.lines, chunks.ordinal, chunks.start_line, chunks.end_line,"
+            # The hash of a transcript covers where it lies.
+            "SELECT files.path, iif(files.source = 'memory', files.hash, NULL), files.lines, "
+            "chunks.ordinal, chunks.start_line, chunks.end_line,"
             " chunks.heading, chunks.text, chunks.embed_hash, embedding_cache.vector"
             " FROM files LEFT JOIN chunks ON chunks.file_id = files.id"
             " LEFT JOIN embedding_identities ON embedding_identities.state = 'active'"
@@ -206,9 +272,9 @@ def live(tmp_path: Path, operations: int, kills: int, seed: int) -> None:
         assert '"failed": 0' in report, report
     finally:
         child.end()
-    fresh = Bench(tmp_path / "fresh", WordEmbedder())
-    shutil.rmtree(fresh.workspace)
-    shutil.copytree(root / "ws", fresh.workspace)
+    shutil.copytree(root / "ws", tmp_path / "fresh/ws")
+    shutil.copytree(root / "home", tmp_path / "fresh/home")
+    fresh = SoakBench(tmp_path / "fresh")
     fresh.sync()
     fresh.worker.stop()
     assert content(root / "index.sqlite") == content(fresh.store)

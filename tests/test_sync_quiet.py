@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from core.settings.model import Settings
-from core.sync.intake import MemoryIntake
+from core.sync.intake import Intake, MemoryIntake
 from core.text.tokens import TokenCounter
 from tests.workbench import Bench
 
@@ -28,7 +28,7 @@ class QuietBench(Bench):
         self.counter = SeenCounter()
         super().__init__(root, resident=resident)
 
-    def intakes(self) -> list[MemoryIntake]:
+    def intakes(self) -> list[Intake]:
         return [MemoryIntake(self.workspace, Settings(), home=self.workspace.parent, counter=self.counter)]
 
 

@@ -20,7 +20,7 @@ from core.store.document_reader import DocumentReader
 from core.store.identity import Identities
 from core.store.vectors import Vectors
 from core.sync.identity import index_identity
-from core.sync.intake import MemoryIntake
+from core.sync.intake import Intake, MemoryIntake
 from core.sync.messages import SyncRequested, Ticket
 from core.sync.state import WorkerOptions
 from core.sync.worker import IndexWorker
@@ -106,7 +106,7 @@ class Bench:
             clock=clock,
         )
 
-    def intakes(self) -> list[MemoryIntake]:
+    def intakes(self) -> list[Intake]:
         return [MemoryIntake(self.workspace, self.settings, home=self.workspace.parent, counter=COUNTER)]
 
     def write(self, name: str, text: str) -> Path:

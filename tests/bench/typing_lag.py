@@ -87,14 +87,7 @@ def run(home: Path, workspace: Path, seconds: float, *, alone: bool) -> dict[str
     home.mkdir()
     trace, store = home / "trace.jsonl", home / "index.sqlite"
     app = PtyApp(
-        [
-            sys.executable,
-            *(["/tmp/dog/dog.py"] if os.environ.get("DOG") else ["-m", "tui"]),
-            "--workspace",
-            str(workspace),
-            "--store",
-            str(store),
-        ],
+        [sys.executable, "-m", "tui", "--workspace", str(workspace), "--store", str(store)],
         quiet_environ(home, MEMDECK_TRACE=str(trace)),
     )
     try:
