@@ -53,14 +53,18 @@ def families(sessions: Sequence[SessionInfo], status: Status | None) -> list[Fam
     roots: dict[str, list[SessionRow]] = {}
     heads: list[SessionRow] = []
     for info in sessions:
-        row = _row(info, failed.get(info.path, ""))
-        root = _root(info, by_path)
+        root = _root(info, by_path) if info.kind == "subagent" else info.path
+        row = _row(info, failed.get(info.path, ""), depth=int(root != info.path))
         if root == info.path:
             heads.append(row)
         else:
-            roots.setdefault(root, []).append(replace(row, depth=1))
+            roots.setdefault(root, []).append(row)
     unread = [_failed(path, error) for path, error in failed.items() if path not in by_path]
-    return [Family(row, tuple(roots.get(row.path, ()))) for row in (*unread, *heads)]
+    found = []
+    for row in (*unread, *heads):
+        children = tuple(roots.get(row.path, ()))
+        found.append(Family(replace(row, children=len(children)) if children else row, children))
+    return found
 
 
 def narrowed(families: Iterable[Family], query: str, opened: Set[str]) -> list[SessionRow]:
@@ -70,14 +74,15 @@ def narrowed(families: Iterable[Family], query: str, opened: Set[str]) -> list[S
     for family in families:
         row, children = family.row, family.children
         if not words:
-            is_open = row.path in opened and bool(children)
-            rows.append(replace(row, children=len(children), opened=is_open) if children else row)
-            rows.extend(children if is_open else ())
+            is_open = bool(children) and row.path in opened
+            rows.append(replace(row, opened=True) if is_open else row)
+            if is_open:
+                rows.extend(children)
             continue
         found = [child for child in children if all(word in child.words for word in words)]
         if found or all(word in row.words for word in words):
-            is_open = bool(found) or (row.path in opened and bool(children))
-            rows.append(replace(row, children=len(children), opened=is_open) if children else row)
+            is_open = bool(found) or (bool(children) and row.path in opened)
+            rows.append(replace(row, opened=True) if is_open else row)
             rows.extend(found or (children if is_open else ()))
     return rows
 
@@ -106,7 +111,7 @@ def _root(info: SessionInfo, by_path: Mapping[str, SessionInfo]) -> str:
     return at.path
 
 
-def _row(info: SessionInfo, error: str) -> SessionRow:
+def _row(info: SessionInfo, error: str, *, depth: int) -> SessionRow:
     words = f"{info.title} {info.dialect} {info.cwd} {info.path} {info.model}"
     state: State = "ok"
     note = trouble(info)
@@ -118,12 +123,16 @@ def _row(info: SessionInfo, error: str) -> SessionRow:
         state = "warning"
     return SessionRow(
         info.path, info.title, info.dialect, info.cwd, info.started or info.ended, info.messages, info.size, info,
-        state, note, words=folded(words)[0],
+        state, note, depth, words=_plain(words),
     )  # fmt: skip
 
 
 def _failed(path: str, error: str) -> SessionRow:
     parts = path.split("/")
     dialect = parts[1] if len(parts) > 2 else ""
-    words = folded(f"{path} {error}")[0]
+    words = _plain(f"{path} {error}")
     return SessionRow(path, parts[-1], dialect, "", None, 0, 0, state="failed", note=error, words=words)
+
+
+def _plain(text: str) -> str:
+    return text.lower() if text.isascii() else folded(text)[0]

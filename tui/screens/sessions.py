@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.reactive import var
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from core import Hit, MemdeckError, SearchMode, SearchResult
-from tui import guidance
+from core import Hit, SearchMode, SearchResult
 from tui.bindings import BY_ID
 from tui.screens.base import bindings_of
-from tui.screens.keeping import KeepingScreen
-from tui.session_rows import Family, SessionRow, families, narrowed
-from tui.state import DeckState
+from tui.screens.session_listing import ListingScreen
+from tui.session_rows import SessionRow
 from tui.text import cells_of, counted, elided_citation, fitted, shown
 from tui.widgets.line import Line
 from tui.widgets.message_view import MessageView
@@ -30,13 +25,11 @@ from tui.widgets.session_list import SessionList
 
 REST_SECONDS = 0.08
 """How long the cursor rests on a transcript before it is opened."""
-FRESHEN_SECONDS = 1.0
-BUSY_FRESHEN_SECONDS = 3.0
 SIZES = ("split", "full", "off")
 THREE_PANES = 150
 
 
-class SessionsScreen(KeepingScreen):
+class SessionsScreen(ListingScreen):
     """A list that typing narrows; the messages follow it, and the record follows the messages."""
 
     NAME = "sessions"
@@ -46,17 +39,9 @@ class SessionsScreen(KeepingScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.families: list[Family] = []
-        self.opened: set[str] = set()
         self._row: SessionRow | None = None
-        self._hit: Hit | None = None
         self._from_search = False
         self._rest: Timer | None = None
-        self._fresh: Timer | None = None
-        self._revision = -1
-        self._has_list = False
-        self._guidance = Content()
-        self._told = ""
 
     def body(self) -> ComposeResult:
         with Horizontal(id="query-bar"):
@@ -83,105 +68,8 @@ class SessionsScreen(KeepingScreen):
         self.call_after_refresh(self.rows.focus)
 
     @property
-    def rows(self) -> SessionList:
-        return self.query_one(SessionList)
-
-    @property
-    def input(self) -> QueryInput:
-        return self.query_one("#query", QueryInput)
-
-    @property
     def row(self) -> SessionRow | None:
         return self._row
-
-    @property
-    def has_rows(self) -> bool:
-        return self.rows.current is not None and bool(self.query_one("#panes").display)
-
-    # The list
-
-    @work(exclusive=True, group="sessions", exit_on_error=False)
-    async def read(self) -> None:
-        """Ask the index which transcripts it has, and list them."""
-        status = self.deck.state.status
-        try:
-            found = await asyncio.to_thread(lambda: families(self.deck.memory.sessions(), status))
-        except MemdeckError as error:
-            self.show_empty(guidance.failure("The index cannot be read", str(error), error.remedy))
-            return
-        self.families, self._has_list = found, True
-        self.fill()
-
-    def fill(self, keep: str | None = None) -> None:
-        """Show the rows that the field lets through, with the row of path `keep` or the one before in force."""
-        rows = narrowed(self.families, self.input.value, self.opened)
-        current = self.rows.current
-        wanted = keep or (self._hit.path if self._hit is not None else None) or (current.path if current else None)
-        self.rows.show(rows, keep=wanted)
-        transcripts = len(self.families) + sum(len(family.children) for family in self.families)
-        some = counted(transcripts, "transcript") if len(rows) == transcripts or not self.input.value else ""
-        self._told = some or f"{len(rows):,} of {counted(transcripts, 'transcript')}"
-        self._tell()
-        self.show_empty(None if rows else self._nothing())
-
-    def _tell(self) -> None:
-        self.query_one("#info", Line).set("", Content.styled(f"{self._told} · roles: {self.role}", "$text-muted"))
-
-    def _nothing(self) -> Content:
-        settings = self.deck.memory.settings.settings
-        if not (settings.sessions.agents or settings.sessions.paths):
-            return guidance.sessions_off(self.deck.keymap.shown(BY_ID["app.offer"]))
-        if self.input.value.strip() and self.families:
-            return guidance.no_session_matches(self.input.value)
-        return guidance.no_sessions(settings.sessions.agents, self.deck.state)
-
-    def show_empty(self, content: Content | None) -> None:
-        """Put guidance in the place of list and messages, or take it away."""
-        empty, panes = self.query_one("#empty", Static), self.query_one("#panes")
-        if content is not None:
-            if not content.is_same(self._guidance):
-                self._guidance = content
-                empty.update(content, layout=False)
-            if not self.typing:
-                self.set_focus(None)
-        elif not panes.display and self.focused is None:
-            self.call_after_refresh(self.rows.focus)
-        empty.display = content is not None
-        panes.display = content is None
-        self.hint()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self.fill()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_open()
-
-    def state_changed(self, state: DeckState) -> None:
-        super().state_changed(state)
-        if self.is_current:
-            self._look()
-
-    def on_screen_resume(self) -> None:
-        self._look()
-
-    def _look(self) -> None:
-        """Read the list again, once a second at most, if the index changed since the last time."""
-        state = self.deck.state
-        if self._revision == state.revision and self._has_list:
-            if not self.rows.items:
-                self.show_empty(self._nothing())
-        elif self._fresh is None:
-            if self._revision < 0:
-                self._freshen()
-            else:
-                self._fresh = self.set_timer(BUSY_FRESHEN_SECONDS if state.busy else FRESHEN_SECONDS, self._freshen)
-
-    def _freshen(self) -> None:
-        self._fresh = None
-        self._revision = self.deck.state.revision
-        self.read()
 
     # From the list to the messages
 
@@ -197,13 +85,12 @@ class SessionsScreen(KeepingScreen):
 
     def follow_list(self) -> None:
         """Open the transcript of the row in force."""
-        row, hit = self.rows.current, self._hit
+        row = self.rows.current
+        if self._hit is not None:  # the list has not been read yet
+            return
         self._row = row
         if row is None:
             self.close_session()
-        elif hit is not None:
-            if row.path == hit.path:
-                self._hit = None
         elif row.path != self.path:
             self.open(row.path)
         else:
@@ -256,6 +143,8 @@ class SessionsScreen(KeepingScreen):
             parts.append(f"L{view.place(seq)[0]}")
         elif view is not None:
             parts.append(f"no {self.role} messages" if len(view) else "no messages")
+        elif self.path and not self.trouble:
+            parts.append("opening")
         note = self.trouble or (self._row.note if self._row is not None and self._row.path == self.path else "")
         right = f" {' · '.join(parts)} ─" if parts else ""
         edge = "━" if talk.has_focus else "─"

@@ -81,6 +81,9 @@ class TranscriptScreen(DeckScreen):
     def on_mount(self) -> None:
         self.set_interval(FOLLOW_SECONDS, self.follow_file)
 
+    def on_unmount(self) -> None:
+        self._cancel.set()
+
     # Opening
 
     def open(self, path: str, line: int | None = None) -> None:
@@ -90,10 +93,11 @@ class TranscriptScreen(DeckScreen):
             self._cancel.set()
             self._cancel = threading.Event()
             self.is_reading = False
-            self.path, self.trail, self.added = path, None, 0
+            self.path, self.view, self.trail, self.trouble, self.added = path, None, None, "", 0
             self.talk.terms = ()
             self.talk.cite(0, 0)
             self.workers.cancel_group(self, "whole")
+            self.entitle()
         self.read_near(path, line if line is not None else self._places.get(path, 1))
 
     def close_session(self) -> None:
@@ -196,7 +200,7 @@ class TranscriptScreen(DeckScreen):
 
     def _fail(self, path: str, error: Exception) -> None:
         if path == self.path:
-            self.view, self.trouble = None, why(error)
+            self.trouble = why(error)
             self.talk.clear()
             self.records.show(())
             self.entitle()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
+from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
@@ -21,6 +22,7 @@ from tui.wrapping import wrapped
 READ_AT_ONCE = 128 << 10
 """Bytes that are read and parsed while drawing; longer records are read by a worker."""
 NARROW = 70
+WHEEL_ROWS = 3
 _ROLE_CELLS = 9
 _ROLES = ("user", "assistant", "tool", "thinking", "summary")
 _SPOKEN = ("user", "assistant")
@@ -219,6 +221,30 @@ class MessageView(BlockView[Row]):
             elif self.current not in blocks:
                 self.current = blocks[0] if self.current > blocks[-1] else blocks[min(1, len(blocks) - 1)]
         self.refresh()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        if self.height and self.items and not any(block == self.current for block, _, _ in self.in_view()):
+            self.show_block(self.current)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        event.prevent_default()
+        self.scroll_rows(WHEEL_ROWS)
+        self._follow()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        event.prevent_default()
+        self.scroll_rows(-WHEEL_ROWS)
+        self._follow()
+
+    def on_click(self, event: events.Click) -> None:
+        rows = self.in_view()
+        if 0 <= event.y < len(rows):
+            self.current = rows[event.y][0]
+            self.refresh()
+            self.post_message(self.Scrolled(self))
 
     # Selecting
 

@@ -68,11 +68,11 @@ class Message:
 
     @property
     def line_start(self) -> int:
-        return min(part.line for part in self.parts)
+        return self.parts[0].line if len(self.parts) == 1 else min(part.line for part in self.parts)
 
     @property
     def line_end(self) -> int:
-        return max(part.line for part in self.parts)
+        return self.parts[0].line if len(self.parts) == 1 else max(part.line for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

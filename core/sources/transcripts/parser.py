@@ -17,7 +17,6 @@ UNWANTED = "…"
 """Stands for the text of a tool where tools are only counted."""
 _SKIP_HEAD = 400
 _ODD_RECORD = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
-_CANCEL_EVERY = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ def read_lines(
                     facts.note_bad(number, f"not as its kind should be ({type(error).__name__})")
         facts.size += len(data) + 1
         parser.offset, parser.line = end, number
-        if cancel is not None and number % _CANCEL_EVERY == 0 and cancel.is_set():
+        if cancel is not None and cancel.is_set():
             raise SyncCancelled("the sync was cancelled")
     checkpoint: Checkpoint | None = parser.checkpoint() if growing else None
     pending = 0

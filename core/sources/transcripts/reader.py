@@ -27,7 +27,7 @@ from core.types import GetResult, StatKey
 _SMALL_FILE = 8 << 20
 _SMALL_STORE = 4000
 """Events of a store's session."""
-_VIEWS_KEPT = 4
+_VIEWS_KEPT = 3
 _HELD_WHEN_GROWN = 1_000_000
 _PART_LINES = 240
 _PART_BYTES = 2 << 20
