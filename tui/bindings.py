@@ -128,7 +128,7 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("session.unfold", "right,l", "fold(False)", "Show the subagents of a session", "sessions"),
     KeyBinding("session.fold", "left,h", "fold(True)", "Put the subagents under their session", "sessions"),
     KeyBinding("session.resume", "R", "copy_resume", "Copy the agent's resume command", "sessions", "resume", 56),
-    KeyBinding("memory.save", "s", "save", "Save selected or last 15 messages as memory", "sessions", "save", 42),
+    KeyBinding("memory.save", "s", "save", "Save the selected or the last messages", "sessions", "save", 42),
     KeyBinding("files.state", "o", "state_next", "Show: all, indexed, waiting, failed, left out", "files", "show", 50),
     KeyBinding("files.reindex", "r", "reindex", "Read the file, or all below the folder, again", "files", "again", 22),
     KeyBinding("files.fold", "z", "fold_all", "Fold or unfold all folders", "files", "fold", 42),

@@ -13,7 +13,6 @@ from tui.session_rows import SessionRow
 from tui.text import counted
 from tui.widgets.prompt import Prompt
 
-EXCERPT_MESSAGES = 15
 EXCERPT_CHARACTERS = 20_000
 """Of each message that is saved or copied."""
 COPIED_MESSAGES = 500
@@ -119,7 +118,7 @@ class KeepingScreen(TalkScreen):
                 self.deck.say("the transcript is still being read; v selects messages that are here")
                 return
             said = [n for n, role in enumerate(view.roles) if role in ("user", "assistant") and view.is_active(n)]
-            seqs = said[-EXCERPT_MESSAGES:]
+            seqs = said[-self.deck.memory.settings.settings.excerpt.messages :]
         if not seqs:
             self.deck.say("there is no message to save")
             return
