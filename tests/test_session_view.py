@@ -328,6 +328,16 @@ def test_a_session_is_found_again_without_another_search(
     assert not looked
 
 
+def test_base64_is_one_mark_in_messages_and_records(
+    pi: Callable[..., Path], reader_of: Callable[..., SessionReader]
+) -> None:
+    pi([("user", "see " + "iVBORw0KGgo" * 300_000 + " there")])
+    session = reader_of().read_session(PI)
+
+    assert session.message(0).text == "see [base64] there"
+    assert session.raw(1).count("[base64]") == 1
+
+
 # -- where text is cut
 
 

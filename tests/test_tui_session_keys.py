@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 
 from core import Memory
 from tests.transcript_home import AGENTS, PI, copy_samples, pi_file, write_pi
@@ -239,6 +241,48 @@ async def test_what_is_not_found_is_said(deck: Any, memory: Memory) -> None:
         await running.until(lambda: any("not found in what is indexed" in toast for toast in running.toasts))
 
 
+async def test_a_key_for_the_next_hit_waits_for_the_search(
+    deck: Any, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, search = threading.Event(), memory.search
+    async with deck(memory) as running:
+        screen = await opened(running)
+        monkeypatch.setattr(memory, "search", lambda *asked, **how: (gate.wait(60), search(*asked, **how))[1])
+        await running.press("enter", "f")
+        await running.type("zebra")
+        await running.press("enter")
+        await running.until(lambda: row_with(running, "looking"))
+        await running.press("n")
+        await running.until(lambda: "still looking for zebra" in running.toasts)
+        assert not screen.prompt.is_open
+        gate.set()
+        await running.until(lambda: row_with(running, "hit 1/"))
+
+
+async def test_a_hit_whose_transcript_is_not_listed_leaves_the_list_usable(
+    deck: Any, memory: Memory, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pi(home, TALK[:3], name="other")
+    await asyncio.to_thread(memory.sync)
+    sessions = memory.sessions
+    monkeypatch.setattr(memory, "sessions", lambda: tuple(info for info in sessions() if info.path != PI))
+    async with deck(memory, query="zebra needle turn") as running:
+        search = running.app.screen
+        await running.until(lambda: search.result is not None and not search.result.partial)
+        while search.hits.current.path != PI:
+            await running.press("down")
+        await running.press("tab", "m")
+        await running.until(lambda: running.app.current_mode == "sessions")
+        screen = running.app.screen
+        await running.until(lambda: screen.view is not None and screen.view.path == PI)
+        await running.until(lambda: screen.rows.items)
+        await running.rest()
+        assert screen.view.path == PI
+        screen.rows.focus()
+        await running.press("enter")
+        await running.until(lambda: screen.view is not None and screen.view.path == "sessions/pi/other.jsonl")
+
+
 @pytest.mark.parametrize(("typed", "seq"), [("8", 6), ("8-10", 6), ("99", 29), ("1", 0)])
 async def test_a_line_number_goes_to_its_message(deck: Any, memory: Memory, typed: str, seq: int) -> None:
     async with deck(memory) as running:
@@ -247,6 +291,31 @@ async def test_a_line_number_goes_to_its_message(deck: Any, memory: Memory, type
         await running.type(typed)
         await running.press("enter")
         await running.until(lambda: screen.talk.current_seq == seq)
+
+
+async def test_the_mouse_goes_to_a_message_and_the_wheel_scrolls_rows(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        screen = await opened(running)
+        await running.pilot.click("#messages", offset=(30, 4))
+        assert screen.talk.current == 3
+
+        def turn_wheel() -> None:
+            screen.talk.post_message(events.MouseScrollDown(screen.talk, 30, 4, 0, 1, 0, False, False, False))
+
+        turn_wheel()
+        await running.until(lambda: (screen.talk.top, screen.talk.skip) == (2, 0))
+        assert screen.talk.current == 3
+        for _ in range(3):
+            turn_wheel()
+        await running.until(lambda: screen.talk.top == 11)
+        assert screen.talk.current >= 11
+
+
+async def test_leaving_the_app_gives_up_what_is_being_read(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        cancel = (await opened(running))._cancel
+        assert not cancel.is_set()
+    assert cancel.is_set()
 
 
 # -- growth

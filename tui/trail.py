@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from core import Hit, SearchMode, SearchRequest, SearchResult
 
-MOST_HITS = 200
+MOST_HITS = 100
+"""No search gives more; those that match best are walked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class Trail:
     def of(cls, path: str, sought: str, result: SearchResult) -> Trail:
         hits = [hit for hit in result.hits if hit.path == path]
         return cls(path, sought, result.terms, tuple(sorted(hits, key=lambda hit: (hit.line, hit.start_line))))
+
+    @property
+    def count(self) -> str:
+        """How many hits there are, `100+` where there may be more."""
+        return f"{len(self.hits)}{'+' if len(self.hits) >= MOST_HITS else ''}"
 
     def step(self, first: int, last: int, by: int) -> Hit | None:
         """The next hit after lines `first` to `last` (`by` 1), or the one before them (-1), around the ends."""

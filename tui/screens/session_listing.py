@@ -32,6 +32,7 @@ class ListingScreen(KeepingScreen):
         self.families: list[Family] = []
         self.opened: set[str] = set()
         self._hit: Hit | None = None
+        self._unasked = ""
         self._fresh: Timer | None = None
         self._seen: tuple[object, ...] = ()
         self._has_list = False
@@ -85,7 +86,9 @@ class ListingScreen(KeepingScreen):
         self.rows.show(rows, keep=wanted)
         transcripts = len(self.families) + sum(len(family.children) for family in self.families)
         some = counted(transcripts, "transcript") if len(rows) == transcripts or not self.input.value else ""
-        if self._has_list:
+        if self._has_list and self._hit is not None:
+            row = self.rows.current
+            self._unasked = "" if row is None or row.path == self._hit.path else row.path
             self._hit = None
         self._told = some or f"{len(rows):,} of {counted(transcripts, 'transcript')}"
         self._tell()

@@ -86,9 +86,9 @@ class SessionsScreen(ListingScreen):
     def follow_list(self) -> None:
         """Open the transcript of the row in force."""
         row = self.rows.current
-        if self._hit is not None:  # the list has not been read yet
-            return
-        self._row = row
+        if self._hit is not None or (row is not None and row.path == self._unasked):
+            return  # a hit is shown whose transcript is not in the list, or not yet
+        self._row, self._unasked = row, ""
         if row is None:
             self.close_session()
         elif row.path != self.path:
@@ -128,10 +128,11 @@ class SessionsScreen(ListingScreen):
         parts = []
         if talk.selected:
             parts.append(f"{counted(len(talk.selected), 'message')} selected")
-        if self.trail is not None:
-            count = len(self.trail.hits)
-            number = self.trail.number(*self._place())
-            parts.append(f"hit {number}/{count}" if number else counted(count, "hit"))
+        if self.finding:
+            parts.append("looking")
+        elif self.trail is not None:
+            number, count = self.trail.number(*self._place()), self.trail.count
+            parts.append(f"hit {number}/{count}" if number else "1 hit" if count == "1" else f"{count} hits")
         if self.added:
             parts.append(f"+{self.added} new ↓")
         seq = talk.current_seq
@@ -206,6 +207,7 @@ class SessionsScreen(ListingScreen):
         if self.talk.has_focus:
             self.action_raw()
         elif self.rows.current is not None and not self.records.has_focus:
+            self._unasked = ""
             self.follow_list()
             self.show_reader()
 
@@ -264,7 +266,7 @@ class SessionsScreen(ListingScreen):
         elif self._from_search and self.talk.has_focus:
             self._from_search = False
             self.deck.action_show("search")
-        elif self.trail is not None and self.talk.has_focus:
+        elif (self.trail is not None or self.finding) and self.talk.has_focus:
             self.end_trail()
         elif self.size_of_messages == "full":
             self.size_of_messages = "split"

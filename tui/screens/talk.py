@@ -125,6 +125,9 @@ class TalkScreen(TranscriptScreen):
 
     def action_find_step(self, by: int) -> None:
         trail, place = self.trail, self._place()
+        if self.finding:
+            self.deck.say(f"still looking for {self.finding}")
+            return
         if trail is None:
             self.action_find()
             return
@@ -144,6 +147,8 @@ class TalkScreen(TranscriptScreen):
     async def find(self, query: str, mode: SearchMode, filters: tuple[str, ...] = (), *, go: bool = True) -> None:
         """Look a query up in the transcript that is shown, and with `go` go to the next hit."""
         path, cancel = self.path, threading.Event()
+        self.finding = query
+        self.entitle()
         try:
             request = request_within(path, query, mode, filters)
             result = await asyncio.to_thread(self.deck.memory.search, request, cancel=cancel)
@@ -151,10 +156,13 @@ class TalkScreen(TranscriptScreen):
             cancel.set()
             raise
         except SearchCancelled:
+            self.finding = ""
             return
         except MemdeckError as error:
+            self.finding = ""
             self.deck.say(f"not searched: {error}", "error")
             return
+        self.finding = ""
         if path != self.path:
             return
         self.trail = Trail.of(path, query, result)
@@ -166,6 +174,8 @@ class TalkScreen(TranscriptScreen):
 
     def end_trail(self) -> None:
         """Take the hits and their marks away."""
+        self.workers.cancel_group(self, "trail")
+        self.finding = ""
         self.trail, self.talk.terms = None, ()
         self.talk.cite(0, 0)
         self.entitle()

@@ -47,6 +47,7 @@ class TranscriptScreen(DeckScreen):
         self.trail: Trail | None = None
         self.trouble = ""
         self.added = 0
+        self.finding = ""
         self.is_reading = False
         self._cancel = threading.Event()
         self._places: dict[str, int] = {}
@@ -94,9 +95,11 @@ class TranscriptScreen(DeckScreen):
             self._cancel = threading.Event()
             self.is_reading = False
             self.path, self.view, self.trail, self.trouble, self.added = path, None, None, "", 0
+            self.finding = ""
             self.talk.terms = ()
             self.talk.cite(0, 0)
             self.workers.cancel_group(self, "whole")
+            self.workers.cancel_group(self, "trail")
             self.entitle()
         self.read_near(path, line if line is not None else self._places.get(path, 1))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from core.sources.redaction import Redactor
 from core.sources.transcripts.found import Found, path_stat
 from core.sources.transcripts.model import SPOKEN, Message, Role, Session, cut_words
 from core.sources.transcripts.pick import Picker
-from core.sources.transcripts.records import parse_record
+from core.sources.transcripts.records import BASE64_MARK, parse_record
 from core.text.lines import scrub
 
 SHOWN_CHARACTERS = 4000
@@ -27,6 +28,7 @@ LEAN_CHARACTERS = MARGIN + 200
 WHOLE_CHARACTERS = 1_000_000
 RAW_CHARACTERS = 20_000
 _PRETTY_BYTES = 1 << 20
+_MARKS = re.compile(rf"(?:{re.escape(BASE64_MARK)}[A-Za-z0-9+/=_-]*)+")
 _MASKED_KEPT = 512
 
 
@@ -195,7 +197,7 @@ class SessionView:
             record = parse_record(data)
             if isinstance(record, dict):
                 text = orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
-        return self._cut_masked(text, most)
+        return self._cut_masked(_MARKS.sub(BASE64_MARK, text), most)
 
     def close(self) -> None:
         """Let the file go; the view can still be used."""
@@ -242,7 +244,7 @@ class SessionView:
             is_cut = len(text) > SHOWN_CHARACTERS
         elif seq >= self._lean_from and not MARGIN // 10 < len(text) < LEAN_CHARACTERS - 200:
             is_cut = True
-        masked = scrub(self._redact(cut_words(text, SHOWN_CHARACTERS + MARGIN)))
+        masked = scrub(self._redact(cut_words(_MARKS.sub(BASE64_MARK, text), SHOWN_CHARACTERS + MARGIN)))
         return SessionMessage(
             seq,
             message.role,
