@@ -45,7 +45,7 @@ def test_files_that_could_be_read_only_in_part_are_named(
     assert index("index") == 0
     err = capsys.readouterr().err
     assert "read in part: memory/bad.md: " in err
-    assert "skipped: memory/bin.md: undecodable" in err
+    assert "skipped: memory/bin.md: not decodable" in err
 
     assert index("index", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
