@@ -197,6 +197,16 @@ async def test_an_empty_file_shows_nothing(source_of: Make) -> None:
         assert set(rows(preview)) == {""}
 
 
+async def test_without_a_document_there_is_nowhere_to_go() -> None:
+    async with previewing() as (preview, _):
+        for where in ("down", "up", "page_down", "page_up", "last", "first", "left", "right"):
+            preview.move(where)
+        preview.go_to(3)
+        preview.point_at(3)
+        preview.select(1, 2)
+        assert set(rows(preview)) == {""}
+
+
 async def test_of_a_hundred_thousand_lines_only_those_near_the_view_are_read(
     source_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ class PtyApp:
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._came: list[tuple[float, bytes]] = []
         self._news = threading.Condition()
+        self._tail = b""
         self._exit_code: int | None = None
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -56,6 +57,7 @@ class PtyApp:
                     self._news.notify_all()
                     return
                 self._came.append((time.perf_counter(), data))
+                self._tail = (self._tail + data)[-20_000:]
                 self._news.notify_all()
 
     def press(self, keys: str) -> tuple[float, int]:
@@ -84,8 +86,13 @@ class PtyApp:
     def wait_for(self, text: str, limit: float = 60.0) -> None:
         """Wait until `text` has been painted. Raises SystemExit after `limit` seconds."""
         if self.painted(text, 0, limit) is None:
-            last = b"".join(data for _, data in self._came)[-2000:]
-            raise SystemExit(f"{text!r} was not painted within {limit:.0f} s: {last!r}")
+            raise SystemExit(f"{text!r} was not painted within {limit:.0f} s: {self.last_words}")
+
+    @property
+    def last_words(self) -> str:
+        """The end of the output, without escape sequences."""
+        with self._news:
+            return _ESCAPES.sub(b"", self._tail)[-6000:].decode(errors="replace")
 
     def forget(self) -> int:
         """Let go of the output so far; gives how many bytes it was."""
@@ -95,9 +102,13 @@ class PtyApp:
             return size
 
     def use(self) -> Use:
-        """What the process takes now; Linux alone tells."""
+        """What the process takes now; Linux alone tells. Raises SystemExit when it is no more."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        if "VmRSS" not in values:
+            while not self.ended:
+                time.sleep(0.05)
+            raise SystemExit(f"the app ended by itself with {self._exit_code}: {self.last_words}")
         handles = len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 -- names of a folder that changes
         return Use(int(values["VmRSS"].split()[0]) / 1024, handles, int(values["Threads"]))
 

@@ -180,6 +180,8 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
     def move(self, where: str) -> None:
         """One of up, down, page_up, page_down, first, last, left, right."""
+        if not self._line_count:
+            return
         page = max(self._height - 1, 1)
         if self.selection is not None and where not in ("left", "right"):
             self._extend({"up": -1, "down": 1, "page_up": -page, "page_down": page}.get(where, 0), where)
