@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tui.bindings import ALWAYS, BY_ID, SCREENS, TABLE, hints, key_works_typing, load_keymap, on_screen, shown_key
+from tui.bindings import (
+    ALWAYS,
+    BY_ID,
+    SCREENS,
+    TABLE,
+    WINDOWS,
+    hints,
+    key_works_typing,
+    load_keymap,
+    on_screen,
+    shown_key,
+)
 
 FORBIDDEN_ALONE = {
     *(f"ctrl+{letter}" for letter in "absijmhkl"),
@@ -26,6 +37,23 @@ def test_ids_are_unique() -> None:
 def test_no_key_means_two_things_on_a_screen(screen: str) -> None:
     keys = [key for binding in on_screen(screen) for key in binding.keys.split(",")]
     assert sorted(keys) == sorted(set(keys))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_no_key_means_two_things_in_a_window(window: str) -> None:
+    keys = [key for name in WINDOWS[window] for key in BY_ID[name].keys.split(",")]
+    assert sorted(keys) == sorted(set(keys))
+
+
+def test_two_lines_with_one_key_are_both_looked_at_and_one_is_refused() -> None:
+    keymap = load_keymap({"search.mode": "f12", "search.source": "f12"})
+    assert len(keymap.problems) == 1
+    assert "f12 already means search.source" in keymap.problems[0]
+    assert keymap.changed == ("search.source",)
+
+
+def test_a_key_of_the_note_may_have_another_meaning_on_the_screens() -> None:
+    assert load_keymap({"note.save": "ctrl+r"}).problems == ()
 
 
 @pytest.mark.parametrize("binding", TABLE, ids=lambda binding: binding.id)
@@ -74,6 +102,13 @@ def test_two_actions_can_trade_their_keys() -> None:
         ({"search.mode": ""}, ["nothing is not a key"]),
         ({"search.mode": "ctrl+t"}, ["^t already means app.screen_next"]),
         ({"app.quit": "x"}, ["needs a key that works while typing"]),
+        ({"app.quit": "x,ctrl+q"}, ["x could not be typed any more"]),
+        ({"app.back": "space"}, ["app.back = 'space'", "could not be typed any more"]),
+        ({"note.sav": "ctrl+g"}, ["did you mean 'note.save'"]),
+        ({"note.save": "s"}, ["s could not be typed any more"]),
+        ({"note.save": "ctrl+y"}, ["^y already means note.cite"]),
+        ({"note.cite": "ctrl+n"}, ["^n already means app.note"]),
+        ({"open.editor": "q"}, ["q already means app.leave"]),
     ],
 )
 def test_a_wrong_line_of_the_keymap_is_named_and_left_out(overrides: dict[str, str], words: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core import MemdeckError, Memory
-from tui.screens.note import QuickNote
+from tui.screens.note import Draft, QuickNote
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ async def test_a_note_is_appended_to_today_and_cited(deck: Any, memory: Memory, 
         note = next((memory.workspace / "memory").glob("*.md"))
         assert "hi [/x]\nq" in note.read_text()
         assert not isinstance(running.app.screen, QuickNote)
-        assert running.app.draft == ""
+        assert running.app.draft == Draft()
 
 
 async def test_escape_keeps_a_draft_across_screens(deck: Any, memory: Memory) -> None:
@@ -32,7 +32,7 @@ async def test_escape_keeps_a_draft_across_screens(deck: Any, memory: Memory) ->
         await running.press("ctrl+n", *"draft", "escape", "f5", "ctrl+n")
         await running.until(lambda: any("draft" in row for row in running.lines()))
         await running.press("s", "ctrl+n")
-        assert running.app.draft == "drafts"
+        assert running.app.draft.text == "drafts"
         assert not (memory.workspace / "memory").exists()
 
 
@@ -45,7 +45,7 @@ async def test_a_note_that_cannot_be_saved_stays(deck: Any, memory: Memory, monk
         await running.press("ctrl+n", "x", "ctrl+o")
         await running.until(lambda: any("not saved: the disk is full [/]" in toast for toast in running.toasts))
         assert isinstance(running.app.screen, QuickNote)
-        assert running.app.draft == "x"
+        assert running.app.draft.text == "x"
 
 
 async def test_a_blank_note_is_not_saved(deck: Any, memory: Memory) -> None:
@@ -53,3 +53,52 @@ async def test_a_blank_note_is_not_saved(deck: Any, memory: Memory) -> None:
         await running.press("ctrl+n", "space", "ctrl+o")
         await running.until(lambda: any("nothing is written" in toast for toast in running.toasts))
         assert not (memory.workspace / "memory").exists()
+
+
+async def test_the_citation_of_the_current_hit_goes_into_the_text(deck: Any, memory: Memory) -> None:
+    async with deck(memory, query="needle") as running:
+        screen = running.app.screen
+        await running.until(lambda: screen.preview.page is not None)
+        await running.press("ctrl+n", *"see", "ctrl+y", *"ok")
+        assert running.app.draft.text == f"see {screen.hits.current.citation} ok"
+
+
+async def test_selected_lines_are_what_a_note_cites(deck: Any, memory: Memory) -> None:
+    async with deck(memory, query="needle") as running:
+        screen = running.app.screen
+        await running.until(lambda: screen.preview.page is not None)
+        await running.press("enter", "number_sign", "3", "enter", "v", "ctrl+n", "ctrl+y")
+        assert running.app.draft.text == "MEMORY.md#L3 "
+
+
+async def test_without_a_hit_there_is_nothing_to_cite(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        await running.press("ctrl+n", "ctrl+y")
+        assert any("no hit to cite" in toast for toast in running.toasts)
+        assert running.app.draft.text == ""
+
+
+async def test_tags_become_a_line_below_the_text(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        await running.press("ctrl+n", *"Buy", "tab", *" decision,,storage ", "ctrl+o")
+        await running.until(lambda: running.app.draft == Draft())
+        note = next((memory.workspace / "memory").glob("*.md"))
+        assert note.read_text().endswith("\n\nBuy\n\nTags: decision, storage\n")
+
+
+async def test_a_draft_keeps_its_tags(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        await running.press("ctrl+n", "x", "tab", *"tag", "escape", "ctrl+n")
+        assert running.app.draft == Draft("x", "tag")
+        assert any("tags tag" in row for row in running.lines())
+
+
+async def test_the_keys_of_the_note_can_be_changed_and_are_shown(deck: Any, memory_of: Callable[..., Memory]) -> None:
+    memory = memory_of({"MEMORY.md": "# Who\n"}, keymap={"note.save": "ctrl+g", "app.back": "ctrl+b,escape"})
+    async with deck(memory) as running:
+        await running.press("ctrl+n", "x")
+        assert any("^g save" in row and "^b keeps it" in row for row in running.lines())
+        await running.press("ctrl+o")
+        assert not (memory.workspace / "memory").exists()
+        await running.press("ctrl+g")
+        await running.until(lambda: any(toast.startswith("saved memory/") for toast in running.toasts))

@@ -29,8 +29,10 @@ def reading(deck: Any, memory: Memory) -> Callable[..., Any]:
     async def begin(running: Any) -> Any:
         await running.press("f5")
         screen = running.app.screen
-        await running.until(lambda: screen.preview.page is not None)
-        await running.press("tab", "enter")
+        await running.until(lambda: screen.rows.current is not None)
+        await running.press("l", "j")
+        await running.until(lambda: screen.preview.page is not None and screen.preview.page.path == "memory/long.md")
+        await running.press("enter")
         return screen
 
     return begin
@@ -146,7 +148,7 @@ async def test_the_prompt_does_not_touch_the_filter(deck: Any, memory: Memory, r
         await running.press("f", "z", "z")
         await running.rest()
         assert screen.input.value == ""
-        assert len(screen.rows.items) == 2
+        assert len(screen.rows.items) == 3
 
 
 async def test_selected_lines_are_cited_and_copied(deck: Any, memory: Memory, reading: Any) -> None:

@@ -30,7 +30,7 @@ from tui.screens.base import DeckScreen, bindings_of
 from tui.screens.files import FilesScreen
 from tui.screens.first_run import FirstRunScreen
 from tui.screens.help import Help
-from tui.screens.note import QuickNote
+from tui.screens.note import Draft, QuickNote
 from tui.screens.palette import Palette
 from tui.screens.search import SearchScreen
 from tui.screens.sessions import SessionsScreen
@@ -91,7 +91,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
         self._status_read = -STATUS_SECONDS
         self._status_waits = False
         self._came_from = "search"
-        self.draft = ""
+        self.draft = Draft()
         self.heap: Heap | None = None
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
         for theme in OWN:
@@ -333,8 +333,9 @@ class MemdeckApp(App[None], inherit_bindings=False):
             self.push_screen(Help(screen.NAME, self.keymap, [source] if source else []))
 
     def action_note(self) -> None:
-        if isinstance(self.screen, DeckScreen) and self._memory is not None:
-            self.push_screen(QuickNote(self.draft))
+        screen = self.screen
+        if isinstance(screen, DeckScreen) and self._memory is not None:
+            self.push_screen(QuickNote(self.draft, screen.citation))
 
     def action_theme_next(self) -> None:
         self.action_use_theme(next_theme(self.theme))

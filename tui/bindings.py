@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status", "first_run"]
+Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status", "first_run", "note"]
 
 SCREENS: Mapping[str, tuple[Scope, ...]] = {
     "search": ("search", "browse", "preview", "deck", "app"),
@@ -21,6 +21,20 @@ SCREENS: Mapping[str, tuple[Scope, ...]] = {
     "first_run": ("first_run", "deck", "app"),
 }
 """Each screen with the scopes that are reachable on it, innermost first."""
+
+_ROWS = ("list.down", "list.up", "list.page_down", "list.page_up", "list.first", "list.last")
+_CLOSING = ("app.back", "app.quit", "app.interrupt")
+WINDOWS: Mapping[str, tuple[str, ...]] = {
+    "note": (
+        *("note.save", "note.cite", "app.note", "pane.next", "pane.previous"),
+        *_CLOSING,
+    ),
+    "palette": ("app.palette", *_ROWS, *_CLOSING),
+    "help": ("app.help", "app.leave", "hit.open", *_ROWS, *_CLOSING),
+    "why": ("search.explain", "app.leave", "hit.open", *_ROWS, *_CLOSING),
+    "saved": ("hit.open", "open.editor", "copy.citation", "app.leave", *_CLOSING),
+}
+"""The windows over the screens, with the ids whose keys act there, some of them in a sense of the window's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +158,8 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("offer.later", "n", "later", "Not now: nothing is read; remembered", "first_run", "not now", 7),
     KeyBinding("offer.folder", "slash", "folder", "Name another folder", "first_run", "folder", 15),
     KeyBinding("status.clear", "c", "clear", "Empty the log", "status", "clear", 30),
+    KeyBinding("note.save", "ctrl+o,ctrl+s", "save", "Save the note", "note", palette=False, priority=True),
+    KeyBinding("note.cite", "ctrl+y", "cite", "Put in the citation of the hit", "note", palette=False, priority=True),
 )
 
 BY_ID: Mapping[str, KeyBinding] = {binding.id: binding for binding in TABLE}
@@ -157,6 +173,7 @@ _NAMES = {
     "space": "space", "enter": "↵", "escape": "esc", "down": "↓", "up": "↑", "left": "←", "right": "→",
     "pagedown": "pgdn", "pageup": "pgup", "delete": "del", "backspace": "bksp",
 }  # fmt: skip
+_SYMBOL_OF = {name: shown for name, shown in _NAMES.items() if len(shown) == 1 and shown.isascii()}
 _SYMBOLS = {shown: name for name, shown in _NAMES.items() if len(shown) == 1 and shown.isascii()}
 _FUNCTION = {f"f{number}" for number in range(1, 25)}
 _BARE = {*_NAMES, *_FUNCTION, "tab", "home", "end", "insert"}
@@ -205,7 +222,8 @@ def load_keymap(overrides: Mapping[str, str]) -> Keymap:
     """The table with the user's `[keymap]` laid over it.
 
     A wrong line is left out and named in `problems`: an unknown id (with the nearest right one), a key that no terminal
-    sends, a key that another action on the same screen has, a table without a way to quit.
+    sends, a key that another action on the same screen or window has, a table without a way to quit, a letter for what
+    keys do also in the middle of typing.
     """
     keys = {binding.id: tuple(binding.keys.split(",")) for binding in TABLE}
     defaults = dict(keys)
@@ -222,6 +240,8 @@ def load_keymap(overrides: Mapping[str, str]) -> Keymap:
             problems.append(f"keymap: {name} = {text!r}: {wrong or 'nothing'} is not a key")
         elif name in ALWAYS and not any(map(key_works_typing, wanted)):
             problems.append(f"keymap: {name} = {text!r}: needs a key that works while typing, such as ctrl+q or f12")
+        elif BY_ID[name].priority and (typed := [key for key in wanted if _is_typed(key)]):
+            problems.append(f"keymap: {name} = {text!r}: {shown_key(typed[0])} could not be typed any more")
         else:
             keys[name] = wanted
             changed.append(name)
@@ -238,9 +258,14 @@ def _is_key(key: str) -> bool:
     return name in _BARE or (len(name) == 1 and name.isprintable() and not name.isspace())
 
 
+def _is_typed(key: str) -> bool:
+    """Whether a key puts something into a text."""
+    return key in ("space", "enter", "backspace", "delete") or len(_SYMBOL_OF.get(key, key)) == 1
+
+
 def _clash(name: str, keys: Mapping[str, tuple[str, ...]]) -> str:
     for other in TABLE:
-        if other.id == name or not _meet(BY_ID[name].scope, other.scope):
+        if other.id == name or not _meet(BY_ID[name], other):
             continue
         both = set(keys[name]) & set(keys[other.id])
         if both:
@@ -248,8 +273,15 @@ def _clash(name: str, keys: Mapping[str, tuple[str, ...]]) -> str:
     return ""
 
 
-def _meet(one: Scope, two: Scope) -> bool:
-    return any(one in scopes and two in scopes for scopes in SCREENS.values())
+def _meet(one: KeyBinding, two: KeyBinding) -> bool:
+    """Whether both act on one screen, or in one window."""
+    on_screens = any(one.scope in scopes and two.scope in scopes for scopes in SCREENS.values())
+    return on_screens or any(one.id in ids and two.id in ids for ids in WINDOWS.values())
+
+
+def in_note() -> tuple[KeyBinding, ...]:
+    """The bindings that only the quick note has."""
+    return tuple(binding for binding in TABLE if binding.scope == "note")
 
 
 def on_screen(screen: str) -> tuple[KeyBinding, ...]:

@@ -18,6 +18,7 @@ _SCOPES = {
     "files": "files",
     "status": "status",
     "first_run": "first run",
+    "note": "in the note",
 }
 
 

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState
 
+from core import Citation
 from tui.bindings import TABLE, Scope
 from tui.state import DeckState
 from tui.text import shown
@@ -127,6 +128,11 @@ class DeckScreen(Screen[None], inherit_bindings=False):
     def has_rows(self) -> bool:
         """Whether there is a row that keys can act on."""
         return False
+
+    @property
+    def citation(self) -> Citation | None:
+        """What a note would cite: where the lines stand that are selected, or that the cursor is on."""
+        return None
 
     def action_back(self) -> None:
         """One level back; the outermost level stays."""

@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from core import MemdeckError
+from core import Citation, MemdeckError
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import bindings_of
@@ -266,6 +266,16 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         item = self.rows.current
         return None if item is None else self.target(item)
 
+    @property
+    def citation(self) -> Citation | None:
+        """The selected lines, else where the text of the current row stands now, else the line in view."""
+        selected, target = super().citation, self.cited
+        if selected is not None or target is None:
+            return selected
+        opened = self.opened if self._wanted == target else None
+        line = self.preview.current_line if opened is not None else 1
+        return (opened and opened.citation) or target.citation or Citation(target.path, line, line)
+
     def used(self) -> None:
         """Called when the user takes something from what the field has found."""
 
@@ -273,21 +283,14 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         self.rows.mark()
 
     def action_copy_citation(self) -> None:
-        target = self.cited
         self.used()
-        if self.copy_selected_citation():
-            return
-        if self.rows.marked:
+        if self.rows.marked and self.preview.selection is None:
             targets = [self.target(item) for item in self.rows.marked_items]
             self.deck.copy("\n".join(str(one.citation or f"{one.path}#L1") for one in targets))
-            return
-        if target is None:
+        elif (citation := self.citation) is not None:
+            self.deck.copy(str(citation))
+        else:
             self.deck.say("no row to cite")
-            return
-        opened = self.opened if self._wanted == target else None
-        citation = (opened and opened.citation) or target.citation
-        line = self.preview.current_line if self.preview.page is not None else 1
-        self.deck.copy(str(citation) if citation is not None else f"{target.path}#L{line}")
 
     @work(exclusive=True, group="copy", exit_on_error=False)
     async def action_copy_cited(self) -> None:

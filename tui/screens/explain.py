@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from core import Hit
+from tui.screens.help import move
+from tui.screens.window import Window, window_bindings
 from tui.text import fitted, shown
 from tui.widgets.line import Line
 
 _NAME_CELLS = 16
 
 
-class Explanation(ModalScreen[None], inherit_bindings=False):
-    """Any of Esc, x, q, Enter closes it."""
+class Explanation(Window[None], inherit_bindings=False):
+    """Esc, Enter, and the keys that leave and that asked for it close it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,x,q,enter", "dismiss(None)", show=False),
-        Binding("down,j", "scroll(1)", show=False),
-        Binding("up,k", "scroll(-1)", show=False),
-    ]
+    BINDINGS = window_bindings(
+        "why", dict.fromkeys(("app.back", "search.explain", "app.leave", "hit.open"), "dismiss(None)")
+    )
 
     def __init__(self, hit: Hit, place: int) -> None:
         super().__init__()
@@ -39,10 +35,12 @@ class Explanation(ModalScreen[None], inherit_bindings=False):
                 yield Static(explanation(self._hit), markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#explanation-title", Line).set(f"─ hit {self._place} · why ", " esc closes ─")
+        self.query_one("#explanation-title", Line).set(
+            f"─ hit {self._place} · why ", f" {self.key_of('app.back')} closes ─"
+        )
 
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#explanation-scroll", VerticalScroll).scroll_relative(y=by, animate=False)
+    def action_move(self, where: str) -> None:
+        move(self.query_one("#explanation-scroll", VerticalScroll), where)
 
 
 def explanation(hit: Hit) -> Content:

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.bindings import KeyBinding, Keymap, key_works_typing, on_screen, shown_key
+from tui.bindings import KeyBinding, Keymap, in_note, key_works_typing, on_screen, shown_key
+from tui.screens.window import Window, window_bindings
 from tui.text import fitted
 from tui.widgets.line import Line
 
 _AREAS = {
     "search": "search", "sessions": "sessions", "files": "files", "status": "status", "first_run": "what is read",
-    "browse": "rows and preview", "preview": "preview", "deck": "moving", "app": "everywhere",
+    "browse": "rows and preview", "note": "in the note", "preview": "preview", "deck": "moving", "app": "everywhere",
 }  # fmt: skip
 _KEY_CELLS = 12
 
 
-class Help(ModalScreen[None], inherit_bindings=False):
-    """Any of Esc, q, ? closes it."""
+class Help(Window[None], inherit_bindings=False):
+    """Esc, Enter, and the keys that leave and that ask for help close it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,f1,enter", "dismiss(None)", show=False),
-        Binding("down,j", "scroll(1)", show=False),
-        Binding("up,k", "scroll(-1)", show=False),
-        Binding("pagedown,ctrl+d,space", "scroll(10)", show=False),
-        Binding("pageup,ctrl+u", "scroll(-10)", show=False),
-    ]
+    BINDINGS = window_bindings(
+        "help", dict.fromkeys(("app.back", "app.help", "app.leave", "hit.open"), "dismiss(None)")
+    )
 
     def __init__(self, screen: str, keymap: Keymap, notes: list[str]) -> None:
         super().__init__()
@@ -46,17 +39,30 @@ class Help(ModalScreen[None], inherit_bindings=False):
                 yield Static(help_content(self._screen, self._keymap, self._notes), id="help-text", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#help-title", Line).set(f"─ keys · {self._screen} ", " ↑ ↓ more · esc closes ─")
+        self.query_one("#help-title", Line).set(
+            f"─ keys · {self._screen} ", f" ↑ ↓ more · {self.key_of('app.back')} closes ─"
+        )
 
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#help-scroll", VerticalScroll).scroll_relative(y=by, animate=False)
+    def action_move(self, where: str) -> None:
+        move(self.query_one("#help-scroll", VerticalScroll), where)
+
+
+def move(pane: VerticalScroll, where: str) -> None:
+    """Scroll a pane of text: up, down, page_up, page_down, first, last."""
+    page = max(pane.size.height - 1, 1)
+    rows = {"up": -1, "down": 1, "page_up": -page, "page_down": page}.get(where)
+    if rows is not None:
+        pane.scroll_relative(y=rows, animate=False)
+    else:
+        pane.scroll_to(y=0 if where == "first" else pane.max_scroll_y, animate=False)
 
 
 def help_content(screen: str, keymap: Keymap, notes: list[str]) -> Content:
     """All bindings that are reachable on a screen, area by area; keys that also work while typing come first."""
     rows: list[Content] = []
     area = ""
-    for binding in on_screen(screen):
+    notes_keys = in_note() if screen != "first_run" else ()
+    for binding in (*on_screen(screen), *notes_keys):
         if _AREAS[binding.scope] != area:
             area = _AREAS[binding.scope]
             rows += [Content(""), Content.styled(area, "bold")]

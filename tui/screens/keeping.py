@@ -37,6 +37,10 @@ class KeepingScreen(TalkScreen):
         seq = self.talk.current_seq
         return self.talk.selected or ([] if seq is None else [seq])
 
+    @property
+    def citation(self) -> Citation | None:
+        return self._cited(self._chosen)
+
     def _cited(self, seqs: list[int]) -> Citation | None:
         view = self.view
         if view is None or not seqs:

@@ -3,62 +3,118 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar, cast
+from dataclasses import dataclass
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widgets import TextArea
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Input, Static, TextArea
 
-from core import MemdeckError
+from core import Citation, MemdeckError
+from tui.screens.window import Window, window_bindings
+from tui.text import elided_citation, shown
 from tui.widgets.line import Line
+from tui.widgets.query_input import QueryInput
 
-if TYPE_CHECKING:
-    from tui.app import MemdeckApp
+CITED_CELLS = 40
 
 
-class QuickNote(ModalScreen[None], inherit_bindings=False):
-    """Esc keeps what was typed as a draft; saving it takes the draft away."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A note that is not saved yet: its text, and its tags as they were typed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+n", "dismiss(None)", show=False, priority=True),
-        Binding("ctrl+o,ctrl+s", "save", show=False, priority=True),
-    ]
-    AUTO_FOCUS = "TextArea"
-
-    def __init__(self, draft: str) -> None:
-        super().__init__()
-        self._draft = draft
-        self._saving = False
+    text: str = ""
+    tags: str = ""
 
     @property
-    def deck(self) -> MemdeckApp:
-        return cast("MemdeckApp", self.app)
+    def note(self) -> str:
+        """What is written: the text, and a line with the tags if there are any."""
+        tags = ", ".join(filter(None, (tag.strip() for tag in self.tags.split(","))))
+        return f"{self.text.rstrip()}\n\nTags: {tags}" if tags and self.text.strip() else self.text
+
+
+class QuickNote(Window[None], inherit_bindings=False):
+    """Esc keeps what was typed as a draft; saving it takes the draft away.
+
+    `citation` is what stands under the cursor of the screen below, to be put into the text by a key.
+    """
+
+    BINDINGS = window_bindings(
+        "note",
+        {
+            "app.back": "dismiss(None)",
+            "app.note": "dismiss(None)",
+            "note.save": "save",
+            "note.cite": "cite",
+            "pane.next": "app.focus_next",
+            "pane.previous": "app.focus_previous",
+        },
+    )
+    AUTO_FOCUS = "TextArea"
+
+    def __init__(self, draft: Draft, citation: Citation | None) -> None:
+        super().__init__()
+        self._draft = draft
+        self._citation = citation
+        self._saving = False
 
     def compose(self) -> ComposeResult:
         with Vertical(id="note"):
             yield Line(id="note-title", fill="─")
-            area = TextArea(self._draft, compact=True, highlight_cursor_line=False, id="note-text")
+            area = TextArea(self._draft.text, compact=True, highlight_cursor_line=False, id="note-text")
             area.cursor_blink = False
             yield area
+            with Horizontal(id="note-tags"):
+                yield Static("tags ", id="note-label", markup=False)
+                yield QueryInput("such as: decision, storage", value=self._draft.tags)
             yield Line(id="note-keys", fill="─")
 
     def on_mount(self) -> None:
         self.query_one("#note-title", Line).set("─ note ", " to the end of today's note ─")
-        self.query_one("#note-keys", Line).set("─ ^o or ^s save ", " esc keeps the draft ─")
+        self.query_one("#note-keys", Line).set(*self._keys())
         area = self.query_one(TextArea)
         area.move_cursor(area.document.end)
 
+    def _keys(self) -> tuple[str, str]:
+        left = f"─ {self.key_of('note.save')} save"
+        if self._citation is not None:
+            path = shown(self._citation.path)
+            lines = str(self._citation)[len(self._citation.path) :]
+            left += f" · {self.key_of('note.cite')} cite {elided_citation(path, lines, CITED_CELLS - 8)}"
+        return f"{left} ", f" {self.key_of('app.back')} keeps it ─"
+
+    def _changed(self) -> None:
+        self._draft = Draft(self.query_one(TextArea).text, self.query_one(QueryInput).value)
+        self.deck.draft = self._draft
+
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.deck.draft = event.text_area.text
+        self._changed()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._changed()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.query_one(TextArea).focus()
+
+    def action_cite(self) -> None:
+        """Put the citation in where the cursor is, parted from the words beside it by a blank."""
+        if self._citation is None:
+            self.deck.say("no hit to cite")
+            return
+        area = self.query_one(TextArea)
+        row, column = area.cursor_location
+        before = area.document.get_line(row)[:column]
+        area.insert(f"{'' if not before or before.endswith(' ') else ' '}{self._citation} ")
+        area.focus()
 
     def action_save(self) -> None:
         if not self._saving:
             self._saving = True
-            self.save(self.query_one(TextArea).text)
+            self._changed()
+            self.save(self._draft.note)
 
     @work(group="note", exit_on_error=False)
     async def save(self, text: str) -> None:
@@ -73,6 +129,6 @@ class QuickNote(ModalScreen[None], inherit_bindings=False):
             return
         finally:
             self._saving = False
-        self.deck.draft = ""
+        self.deck.draft = Draft()
         self.deck.say(f"saved {written.citation}")
         self.dismiss(None)

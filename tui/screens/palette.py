@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from tui.commands import Command, matching
+from tui.screens.window import Window, window_bindings
 from tui.text import fitted, shown
 from tui.widgets.query_input import QueryInput
 from tui.widgets.row_list import RowList
@@ -30,17 +27,10 @@ class CommandList(RowList[Command]):
         return Content.assemble(title, (fitted(item.keys, min(KEY_CELLS, width)), "$text-muted"))
 
 
-class Palette(ModalScreen[Command | None], inherit_bindings=False):
+class Palette(Window[Command | None], inherit_bindings=False):
     """Gives the chosen command back, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+p", "dismiss(None)", show=False),
-        Binding("down,ctrl+n", "move('down')", show=False),
-        Binding("up", "move('up')", show=False),
-        Binding("pagedown", "move('page_down')", show=False),
-        Binding("pageup", "move('page_up')", show=False),
-        Binding("enter", "choose", show=False),
-    ]
+    BINDINGS = window_bindings("palette", dict.fromkeys(("app.back", "app.palette"), "dismiss(None)"))
     AUTO_FOCUS = "QueryInput"
 
     def __init__(self, commands: list[Command], asks: str = "find a command") -> None:

@@ -83,13 +83,10 @@ class ReadingScreen(DeckScreen):
             return ""
         return f"{selection[0]}-{selection[1]} ({counted(selection[1] - selection[0] + 1, 'line')}) · "
 
-    def copy_selected_citation(self) -> bool:
-        """Copy the citation of the selected lines; False without a selection."""
+    @property
+    def citation(self) -> Citation | None:
         page, selection = self.preview.page, self.preview.selection
-        if page is None or selection is None:
-            return False
-        self.deck.copy(str(Citation(page.path, *selection)))
-        return True
+        return None if page is None or selection is None else Citation(page.path, *selection)
 
     async def copy_selected_text(self) -> bool:
         """Copy the selected lines; False without a selection."""

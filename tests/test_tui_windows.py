@@ -1,0 +1,74 @@
+"""The windows over the screens: their keys are the table's, and nothing of them is kept once they are closed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.strip import Strip
+
+from core import Memory
+from tui.screens.explain import Explanation
+from tui.screens.help import Help
+from tui.screens.palette import Palette
+
+FILES = {"MEMORY.md": "# Who\n\nneedle\n"}
+OPENED = {Help: ("f1",), Palette: ("ctrl+p",), Explanation: ("tab", "x")}
+
+
+@pytest.fixture(scope="module")
+def memory(shared_memory_of: Callable[..., Memory]) -> Memory:
+    return shared_memory_of(FILES)
+
+
+@pytest.mark.parametrize(
+    ("window", "keys"),
+    [
+        (Help, ("escape", "q", "question_mark", "f1", "enter")),
+        (Palette, ("escape", "ctrl+p")),
+        (Explanation, ("escape", "q", "x", "enter")),
+    ],
+)
+async def test_a_window_is_closed_by_what_opened_it_and_by_what_leaves(
+    deck: Any, memory: Memory, window: type, keys: tuple[str, ...]
+) -> None:
+    async with deck(memory, query="needle") as running:
+        await running.until(lambda: running.app.screen.preview.page is not None)
+        for key in keys:
+            running.app.screen.input.focus()
+            await running.press(*OPENED[window])
+            assert isinstance(running.app.screen, window)
+            await running.press(key)
+            assert not isinstance(running.app.screen, window), key
+
+
+async def test_windows_follow_the_keys_of_the_user(deck: Any, memory_of: Callable[..., Memory]) -> None:
+    memory = memory_of(FILES, keymap={"list.down": "f12", "app.back": "ctrl+b", "app.help": "f1"})
+    async with deck(memory) as running:
+        await running.press("f1")
+        assert any("^b closes" in row for row in running.lines())
+        pane = running.app.screen.query_one("#help-scroll")
+        await running.press("f12", "f12")
+        assert pane.scroll_y == 2
+        await running.press("ctrl+b")
+        assert not isinstance(running.app.screen, Help)
+
+
+async def test_closed_windows_leave_nothing_behind(deck: Any, memory: Memory) -> None:
+    def drawn() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Strip) for thing in gc.get_objects())
+
+    async with deck(memory, query="needle") as running:
+        await running.until(lambda: running.app.screen.preview.page is not None)
+        before = 0
+        for count in range(12):
+            for keys in OPENED.values():
+                running.app.screen.input.focus()
+                await running.press(*keys)
+                await running.pilot.pause(0.05)
+                await running.press("escape")
+            before = before or (drawn() if count == 1 else 0)
+        assert drawn() < before + 200

@@ -1,0 +1,49 @@
+"""What the windows over the screens share: keys from the table, and nothing of them kept once they are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from tui.bindings import BY_ID, WINDOWS
+
+if TYPE_CHECKING:
+    from tui.app import MemdeckApp
+
+Answer = TypeVar("Answer")
+
+_MOVES = {
+    "list.down": "move('down')", "list.up": "move('up')", "list.page_down": "move('page_down')",
+    "list.page_up": "move('page_up')", "list.first": "move('first')", "list.last": "move('last')",
+}  # fmt: skip
+
+
+def window_bindings(window: str, actions: Mapping[str, str]) -> list[BindingType]:
+    """The keys of a window: `actions` by id, and those that move, which have one meaning everywhere."""
+    found: list[BindingType] = []
+    for name in WINDOWS[window]:
+        row, action = BY_ID[name], actions.get(name) or _MOVES.get(name)
+        if action is not None:
+            found.append(Binding(row.keys, action, row.says, id=name, show=False, priority=row.priority))
+    return found
+
+
+class Window(ModalScreen[Answer], Generic[Answer], inherit_bindings=False):
+    """A window that gives an answer when it is dismissed."""
+
+    @property
+    def deck(self) -> MemdeckApp:
+        return cast("MemdeckApp", self.app)
+
+    def key_of(self, name: str) -> str:
+        """The first key of an id that works in any window, as people write it."""
+        keymap = self.deck.keymap
+        return keymap.shown(BY_ID[name], typing=True) or keymap.shown(BY_ID[name])
+
+    def on_screen_suspend(self) -> None:
+        # Textual remembers the drawn lines of widgets long after these are gone; a widget without lines is small.
+        for widget in (self, *self.walk_children()):
+            widget.refresh()
