@@ -189,6 +189,12 @@ class FileTree:
 
     # Rows
 
+    def make_rows(self) -> None:
+        """Make the rows of all folders, so that they are at hand when one is opened."""
+        opened, self.open = self.open, set(self._folders)
+        self.rows()
+        self.open = opened
+
     def rows(self, words: Sequence[str] = (), shown: str = "all") -> list[TreeRow]:
         """The rows that are seen: of open folders, or with `words` or another `shown` all that match, in their folders.
 

@@ -96,10 +96,12 @@ class FilesScreen(BrowseScreen[TreeRow]):
 
         def gather() -> tuple[FileTree | None, list[tuple[str, FileEntry | None]]]:
             entries = file_entries(memory.documents(), status)
-            if not self._loaded:
-                return FileTree(entries), []
-            changes = changed_entries(tree.entries, entries)
-            return (FileTree(entries, tree.open), []) if len(changes) > ANEW else (None, changes)
+            changes = changed_entries(tree.entries, entries) if self._loaded else []
+            if self._loaded and len(changes) <= ANEW:
+                return None, changes
+            anew = FileTree(entries, tree.open if self._loaded else None)
+            anew.make_rows()
+            return anew, []
 
         try:
             anew, changes = await asyncio.to_thread(gather)

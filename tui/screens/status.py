@@ -119,7 +119,7 @@ class StatusScreen(DeckScreen):
     def _show_pace(self, state: DeckState) -> None:
         """The blocks of the last seconds of work; nothing moves while nothing is written."""
         line, pace = self.query_one("#pace", Line), state.pace
-        line.display = bool(pace.counts)
+        line.display = bool(pace.counts) and not self.has_class("-listonly")
         if pace.counts:
             words = f" {pace.says()} "
             room = max(self.size.width - cells_of(words) - 1, 0)

@@ -23,6 +23,12 @@ class FileList(RowList[TreeRow]):
     def key(self, item: TreeRow) -> str:
         return item.key
 
+    def place_of(self, key: str) -> int | None:
+        at = self.highlighted
+        if at is not None and at < len(self.items) and self.items[at].key == key:
+            return at
+        return next((index for index, row in enumerate(self.items) if row.key == key), None)
+
     def row(self, item: TreeRow, width: int) -> Content:
         indent = "  " * min(item.depth, DEEPEST)
         if item.entry is None:
