@@ -86,7 +86,7 @@ def text_of(running: Any) -> str:
 async def test_it_lists_what_there_is_and_says_what_would_be_read_and_where_it_goes(
     deck: Any, house: Household
 ) -> None:
-    async with deck(None, size=(120, 30), **house.options) as running:
+    async with deck(None, size=(240, 30), **house.options) as running:
         await asked(running)
         text = text_of(running)
         for words in (
