@@ -369,8 +369,9 @@ def _marks(path: Path, *, frozen: bool) -> tuple[int, ...]:
 
 def _is_ours(connection: apsw.Connection, path: Path) -> bool:
     """Whether the schema stands; False for a database without tables. Raises StoreCorrupt for any other."""
-    application = connection.pragma("application_id")
+    # In this order: another process may make the tables between the two looks, together with the mark.
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    application = connection.pragma("application_id")
     if application == APPLICATION_ID:
         version = connection.pragma("user_version")
         if version > SCHEMA_VERSION:
