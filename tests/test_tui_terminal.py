@@ -93,13 +93,21 @@ class Terminal:
         return self.read(quiet)
 
     def resize(self, width: int, height: int, until: str = "") -> None:
-        """Change the size and wait for what is painted then."""
-        before = len(self.output)
+        """Change the size and wait for what is painted then; a busy program is told again, by way of another size."""
+        before, end = len(self.output), time.monotonic() + LONG
+        self._resize(width, height)
+        self.read(0.3)
+        while until.encode() not in self.output[before:]:
+            assert time.monotonic() < end, f"{until!r} never came: {self.output[-2000:]!r}"
+            if not self.read(3.0, 5.0):
+                self._resize(width, height + 1)
+                self.read(0.3)
+                self._resize(width, height)
+            self.read(0.3)
+
+    def _resize(self, width: int, height: int) -> None:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         os.kill(self.pid, signal.SIGWINCH)
-        if until:
-            self.until(until, before)
-        self.read(0.3)
 
     @property
     def ended(self) -> bool:
