@@ -20,8 +20,6 @@ from core.text.lines import split_lines
 from core.types import Citation, GetResult
 
 SLUG_CHARACTERS = 30
-CONTEXT_CHARACTERS = 12_000
-"""How much of each file `context` gives."""
 
 
 class WriteFailed(MemdeckError):

@@ -8,22 +8,6 @@ from typing import Literal
 
 from core import counted, events
 
-SYNC_VERBS = (
-    "indexed",
-    "removed",
-    "kept",
-    "renamed",
-    "skipped",
-    "FAILED",
-    "batched",
-    "sync",
-    "vectors",
-    "watch",
-    "index",
-)
-"""The fixed words of the log's second column."""
-
-
 LogLevel = Literal["info", "warning", "error"]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from core.backends.base import PartialListener, Standing
 from core.backends.builtin import BuiltinBackend
 from core.backends.choice import Whose
-from core.backends.fallback import FallbackBackend
+from core.backends.fallback import FallbackBackend, Secondary
 from core.backends.qmd import QmdBackend
 from core.embedding.select import Selection
 from core.errors import StoreMissing
@@ -52,7 +52,7 @@ class QmdFirst(BuiltinBackend):
         )
         self._both = FallbackBackend(
             self.qmd,
-            _Own(self),
+            cast("Secondary", super()),  # what this class is without qmd
             limit_seconds=settings.qmd.limits.timeout_ms / 1000,
             cooldown_seconds=settings.qmd.cooldown_seconds,
             deadline_ms=settings.query.deadline_ms,
@@ -143,44 +143,6 @@ class QmdFirst(BuiltinBackend):
         for key in ("updateError", "embedError"):
             if key in facts:
                 yield Finding("qmd update", False, str(facts[key]), "it is tried again")
-
-
-class _Own:
-    """The built-in half of a `QmdFirst`."""
-
-    name = "builtin"
-
-    def __init__(self, whole: QmdFirst) -> None:
-        self._whole = whole
-
-    def search(
-        self,
-        request: SearchRequest,
-        *,
-        on_partial: PartialListener | None = None,
-        cancel: threading.Event | None = None,
-    ) -> SearchResult:
-        return BuiltinBackend.search(self._whole, request, on_partial=on_partial, cancel=cancel)
-
-    def sync(
-        self,
-        reason: SyncReason,
-        *,
-        force: bool = False,
-        vectors: bool = True,
-        paths: tuple[str, ...] | None = None,
-        on_progress: ProgressListener | None = None,
-        cancel: threading.Event | None = None,
-    ) -> SyncReport:
-        return BuiltinBackend.sync(
-            self._whole, reason, force=force, vectors=vectors, paths=paths, on_progress=on_progress, cancel=cancel
-        )
-
-    def forget(self, paths: tuple[str, ...], *, back: bool = False) -> SyncReport:
-        return BuiltinBackend.forget(self._whole, paths, back=back)
-
-    def close(self) -> None:
-        BuiltinBackend.close(self._whole)
 
 
 def _sessions(settings: Settings, whose: Whose) -> MaskedSessions | None:

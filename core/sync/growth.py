@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,40 +116,37 @@ class StoredSessions:
 
     def recall(self, path: str) -> Remembered | None:
         """What reading the session of a document path can go on from."""
-        database = self._open()
-        if database is None:
-            return None
-        try:
-            with database.snapshot():
-                reader = DocumentReader(database)
-                document = reader.get_document("sessions", path)
-                if document is None:
-                    return None
-                told = {} if document.is_source_gone else details_of(document.details)
-                growth = Growth.from_json(told.get(GROWTH))
-                if growth is None:
-                    return Remembered(document.build, None, ())
-                stored = reader.chunks_of(document.id)
-        except StoreError:
-            self._drop()
-            return None
-        return Remembered(document.build, growth, tuple((one.chunk, one.embed_hash) for one in stored))
+        with self._snapshot() as reader:
+            document = reader.get_document("sessions", path) if reader is not None else None
+            if reader is None or document is None:
+                return None
+            told = {} if document.is_source_gone else details_of(document.details)
+            growth = Growth.from_json(told.get(GROWTH))
+            stored = reader.chunks_of(document.id) if growth is not None else ()
+            return Remembered(document.build, growth, tuple((one.chunk, one.embed_hash) for one in stored))
+        return None
 
     def kept(self, path: str, *, marked: bool) -> KeptSession | None:
         """What the index holds of the session of a document path; with `marked` only where its transcript is gone."""
+        with self._snapshot() as reader:
+            document = reader.get_document("sessions", path) if reader is not None else None
+            if reader is None or document is None or (marked and not document.is_source_gone):
+                return None
+            return KeptSession(document, tuple(one.chunk for one in reader.chunks_of(document.id)))
+        return None
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[DocumentReader | None]:
+        """A reader of one state of the index, None without an index; a failure ends the block."""
         database = self._open()
-        if database is None:
-            return None
         try:
-            with database.snapshot():
-                reader = DocumentReader(database)
-                document = reader.get_document("sessions", path)
-                if document is None or (marked and not document.is_source_gone):
-                    return None
-                return KeptSession(document, tuple(one.chunk for one in reader.chunks_of(document.id)))
+            if database is None:
+                yield None
+            else:
+                with database.snapshot():
+                    yield DocumentReader(database)
         except StoreError:
             self._drop()
-            return None
 
     def documents_below(self, place: str) -> list[str] | None:
         """Paths of the documents whose transcript lies at `place` or below it; None when the index cannot be read."""

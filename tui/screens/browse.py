@@ -17,6 +17,7 @@ from core import Citation, MemdeckError
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import bindings_of
+from tui.screens.listed import ListedScreen
 from tui.screens.reading import ReadingScreen
 from tui.text import cells_of, counted, elided_path, shown
 from tui.widgets.line import Line
@@ -31,7 +32,7 @@ REST_SECONDS = 0.08
 SIZES = ("split", "full", "off")
 
 
-class BrowseScreen(ReadingScreen, Generic[T]):
+class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
     """Subclasses say which list it is (`make_list`), what a row points at (`target`), and fill the list."""
 
     BINDINGS = bindings_of("browse", "preview")
@@ -44,7 +45,6 @@ class BrowseScreen(ReadingScreen, Generic[T]):
         super().__init__()
         self.opened: Opened | None = None
         self._trouble = ""
-        self._guidance = Content()
         self._wanted: Target | None = None
         self._rest: Timer | None = None
 
@@ -76,35 +76,8 @@ class BrowseScreen(ReadingScreen, Generic[T]):
             self.call_after_refresh(self.rows.focus)
 
     @property
-    def rows(self) -> RowList[T]:
-        return self.query_one(RowList)
-
-    @property
-    def input(self) -> QueryInput:
-        return self.query_one("#query", QueryInput)
-
-    @property
     def info(self) -> Line:
         return self.query_one("#info", Line)
-
-    def show_empty(self, content: Content | None) -> None:
-        """Put guidance in the place of list and preview, or take it away."""
-        empty, panes = self.query_one("#empty", Static), self.query_one("#panes")
-        if content is not None:
-            if not content.is_same(self._guidance):
-                self._guidance = content
-                empty.update(content, layout=False)
-            if not self.typing:
-                self.set_focus(None)
-        elif not panes.display and self.focused is None:
-            self.call_after_refresh(self.rows.focus)
-        empty.display = content is not None
-        panes.display = content is None
-        self.hint()
-
-    @property
-    def has_rows(self) -> bool:
-        return self.rows.current is not None and bool(self.query_one("#panes").display)
 
     def close_prompt(self) -> None:
         super().close_prompt()

@@ -7,24 +7,24 @@ import asyncio
 from textual import work
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from core import Hit, MemdeckError
 from tui import guidance
 from tui.bindings import BY_ID
 from tui.screens.keeping import KeepingScreen
+from tui.screens.listed import ListedScreen
 from tui.session_rows import Family, SessionRow, families, narrowed
 from tui.state import DeckState
 from tui.text import counted
 from tui.widgets.line import Line
-from tui.widgets.query_input import QueryInput
 from tui.widgets.session_list import SessionList
 
 FRESHEN_SECONDS = 1.0
 BUSY_FRESHEN_SECONDS = 3.0
 
 
-class ListingScreen(KeepingScreen):
+class ListingScreen(ListedScreen[SessionRow], KeepingScreen):
     """Subclasses compose a `SessionList`, a `QueryInput#query`, a `Line#info`, `#panes` and a `Static#empty`."""
 
     def __init__(self) -> None:
@@ -36,7 +36,6 @@ class ListingScreen(KeepingScreen):
         self._fresh: Timer | None = None
         self._seen: tuple[object, ...] = ()
         self._has_list = False
-        self._guidance = Content()
         self._told = ""
 
     def action_open(self) -> None:
@@ -46,14 +45,6 @@ class ListingScreen(KeepingScreen):
     @property
     def rows(self) -> SessionList:
         return self.query_one(SessionList)
-
-    @property
-    def input(self) -> QueryInput:
-        return self.query_one("#query", QueryInput)
-
-    @property
-    def has_rows(self) -> bool:
-        return self.rows.current is not None and bool(self.query_one("#panes").display)
 
     # The list
 
@@ -104,21 +95,6 @@ class ListingScreen(KeepingScreen):
         if self.input.value.strip() and self.families:
             return guidance.no_session_matches(self.input.value)
         return guidance.no_sessions(settings.sessions.agents, self.deck.state)
-
-    def show_empty(self, content: Content | None) -> None:
-        """Put guidance in the place of list and messages, or take it away."""
-        empty, panes = self.query_one("#empty", Static), self.query_one("#panes")
-        if content is not None:
-            if not content.is_same(self._guidance):
-                self._guidance = content
-                empty.update(content, layout=False)
-            if not self.typing:
-                self.set_focus(None)
-        elif not panes.display and self.focused is None:
-            self.call_after_refresh(self.rows.focus)
-        empty.display = content is not None
-        panes.display = content is None
-        self.hint()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -13,6 +13,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
+from tui.row_steps import Place, back, last_page, step
+
 R = TypeVar("R")
 BLOCKS_KEPT = 256
 
@@ -39,7 +41,7 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
         self._skip = 0
         self._made: LRUCache[int, Sequence[R]] = LRUCache(BLOCKS_KEPT)
         self._drawn: list[tuple[int, int, R]] | None = None
-        self._bottom: tuple[int, int] | None = None
+        self._bottom: Place | None = None
         self._fitted = Size(0, 0)
 
     @property
@@ -110,8 +112,7 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
 
     def scroll_rows(self, by: int) -> None:
         """So many rows down, or up where `by` is negative."""
-        step = self._forward if by > 0 else self._back
-        self.place(*step(self.top, self._skip, abs(by)))
+        self.place(*step(self.rows_of, self.count, (self.top, self._skip), by))
 
     def show_block(self, index: int, *, context: int = 2) -> None:
         """Bring a block into view, whole if there is room: below some rows of context, if it was not there."""
@@ -122,7 +123,7 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
             return
         rows = len(self.rows_of(index))
         above = max(min(context, self.height - rows), 0)
-        self.place(*self._back(index, 0, above))
+        self.place(*self.up_from(index, above))
 
     def forget(self) -> None:
         """Everything has to be made anew."""
@@ -137,38 +138,15 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
         self._bottom = None
         self.place(self.top, self._skip)
 
-    def _forward(self, index: int, skip: int, rows: int) -> tuple[int, int]:
-        last = self.count - 1
-        while rows > 0 and index <= last:
-            left = len(self.rows_of(index)) - skip
-            if rows < left:
-                return index, skip + rows
-            if index == last:
-                return index, skip + left - 1
-            rows -= left
-            index, skip = index + 1, 0
-        return index, skip
+    def up_from(self, index: int, rows: int) -> Place:
+        """The place `rows` above a block's first row."""
+        return back(self.rows_of, (index, 0), rows)
 
-    def _back(self, index: int, skip: int, rows: int) -> tuple[int, int]:
-        while rows > 0:
-            if rows <= skip:
-                return index, skip - rows
-            if index <= 0:
-                return 0, 0
-            rows -= skip + 1
-            index -= 1
-            skip = len(self.rows_of(index)) - 1
-        return index, skip
-
-    def _last_place(self) -> tuple[int, int]:
+    def _last_place(self) -> Place:
         """The place from which the last row is at the bottom of the view."""
-        if self._bottom is None:
-            last = self.count - 1
-            if last < 0:
-                return 0, 0
-            end = len(self.rows_of(last)) - 1
-            self._bottom = self._back(last, end, max(self.height - 1, 0))
-        return self._bottom
+        if self._bottom is None and self.count:
+            self._bottom = last_page(self.rows_of, self.count, self.height)
+        return self._bottom or (0, 0)
 
     # Drawing, and changes from outside
 

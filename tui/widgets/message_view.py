@@ -101,7 +101,7 @@ class MessageView(BlockView[Row]):
     def _lead_in(self) -> None:
         """Some rows of what was said before the message under the cursor."""
         if self.current and len(self.rows_of(self.current)) < self.height:
-            self.place(*self._back(self.current, 0, min(2, self.height // 4)))
+            self.place(*self.up_from(self.current, min(2, self.height // 4)))
 
     def loaded(self, troubles: Mapping[int, str]) -> None:
         """Messages that were wanted can be drawn now, or cannot be read for a reason."""

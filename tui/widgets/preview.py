@@ -17,6 +17,7 @@ from textual.style import Style
 
 from core import LineSource, visible
 from tui.finding import needle_spans
+from tui.row_steps import Place, back, last_page, step
 from tui.text import term_spans
 from tui.widgets.markdown_style import Fences, line_styles
 
@@ -74,7 +75,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self._left = 0
         self._rows: LRUCache[int, list[Content]] = LRUCache(512)
         self._drawn: list[tuple[int, bool, Content]] | None = None
-        self._bottom: tuple[int, int] | None = None
+        self._bottom: Place | None = None
         self._fitted = Size(0, 0)
 
     # What is shown
@@ -152,7 +153,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _above(self, index: int, rows: int) -> tuple[int, int]:
         """The start of a whole line at most `rows` rows above line `index`."""
-        above, skip = self._back(index, 0, rows)
+        above, skip = back(self._rows_of, (index, 0), rows)
         return (above + 1, 0) if skip else (above, 0)
 
     @property
@@ -188,13 +189,13 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
             return
         match where:
             case "up":
-                self._place(*self._back(self.top_line - 1, self._skip, 1))
+                self._step(-1)
             case "down":
-                self._place(*self._forward(self.top_line - 1, self._skip, 1))
+                self._step(1)
             case "page_up":
-                self._place(*self._back(self.top_line - 1, self._skip, page))
+                self._step(-page)
             case "page_down":
-                self._place(*self._forward(self.top_line - 1, self._skip, page))
+                self._step(page)
             case "first":
                 self._place(0, 0)
             case "last":
@@ -221,37 +222,14 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
         self.post_message(self.Scrolled(self))
 
-    def _forward(self, index: int, skip: int, rows: int) -> tuple[int, int]:
-        last = self._line_count - 1
-        while rows > 0:
-            left = len(self._rows_of(index)) - skip
-            if rows < left:
-                return index, skip + rows
-            if index >= last:
-                return index, skip + left - 1
-            rows -= left
-            index, skip = index + 1, 0
-        return index, skip
+    def _step(self, rows: int) -> None:
+        """So many rows down, or up where `rows` is negative."""
+        self._place(*step(self._rows_of, self._line_count, (self.top_line - 1, self._skip), rows))
 
-    def _back(self, index: int, skip: int, rows: int) -> tuple[int, int]:
-        while rows > 0:
-            if rows <= skip:
-                return index, skip - rows
-            if index <= 0:
-                return 0, 0
-            rows -= skip + 1
-            index -= 1
-            skip = len(self._rows_of(index)) - 1
-        return index, skip
-
-    def _bottom_place(self) -> tuple[int, int]:
-        if self._bottom is None:
-            last = self._line_count - 1
-            if last < 0:
-                return 0, 0
-            end = len(self._rows_of(last)) - 1
-            self._bottom = self._back(last, end, max(self._height - 1, 0))
-        return self._bottom
+    def _bottom_place(self) -> Place:
+        if self._bottom is None and self._line_count:
+            self._bottom = last_page(self._rows_of, self._line_count, self._height)
+        return self._bottom or (0, 0)
 
     # Rows
 
