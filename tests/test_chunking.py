@@ -43,7 +43,7 @@ def ranges(chunks: list[Chunk]) -> list[tuple[int, int]]:
     return [(chunk.start_line, chunk.end_line) for chunk in chunks]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXT, BUDGET, st.integers(0, 140))
 @example("a)\n\r b\n\r c\n" * 9, 8, 4)
 @example("x\n" + "\n" * 500 + "y", 8, 7)
@@ -55,7 +55,7 @@ def test_no_chunk_exceeds_its_budget(text: str, tokens: int, overlap: int) -> No
         assert chunk.text.strip()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXT, BUDGET, st.integers(0, 140))
 def test_chunks_are_the_lines_they_cite(text: str, tokens: int, overlap: int) -> None:
     lines = split_lines(text)
@@ -74,7 +74,7 @@ def test_chunks_are_the_lines_they_cite(text: str, tokens: int, overlap: int) ->
         assert {number for number, line in enumerate(lines, 1) if line.strip()} <= cited_lines
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXT, BUDGET, st.integers(0, 140))
 def test_chunks_go_forward(text: str, tokens: int, overlap: int) -> None:
     chunks = chunked(text, tokens, overlap)
@@ -87,7 +87,7 @@ def test_chunks_go_forward(text: str, tokens: int, overlap: int) -> None:
         )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXT, BUDGET, st.integers(0, 60))
 def test_chunking_is_deterministic(text: str, tokens: int, overlap: int) -> None:
     assert chunked(text, tokens, overlap) == chunk_document(

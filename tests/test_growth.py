@@ -182,7 +182,7 @@ def codex_record(chance: random.Random, number: int) -> str:
 RECORDS = {"claude-code": claude_record, "pi": tree_record, "openclaw": tree_record, "codex": codex_record}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     agent=st.sampled_from(sorted(RECORDS)),
     seed=st.integers(0, 10**6),
@@ -437,7 +437,7 @@ def test_growth_of_another_form_is_none(value: object) -> None:
     lines=st.lists(st.sampled_from(["kiln " * 3, "ramp " * 60, "x" * 3000, "会议" * 40]), min_size=1, max_size=30),
     settled=st.integers(0, 30),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_settled_chunks_stay_whatever_follows(lines: list[str], settled: int) -> None:
     lines = [f"User: {line}".strip() for line in lines]
     settled = min(settled, len(lines))
@@ -470,7 +470,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(PIECES, min_size=1, max_size=60).map(" ".join), min_size=1, max_size=4), st.integers(20, 60))
 def test_counter_of_rendered_text_gives_what_the_counter_behind_it_gives(lines: list[str], budget: int) -> None:
     counter = SessionCounter(COUNTER)

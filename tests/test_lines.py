@@ -22,7 +22,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 FILE_BYTES = st.lists(PIECES | st.binary(max_size=6), max_size=60).map(b"".join)
 
-in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def decoded_lines(data: bytes) -> list[str]:
@@ -132,7 +132,6 @@ def test_lone_surrogates_become_replacements() -> None:
     assert scrub("a\ud83d\0b") == "a\ufffd\ufffdb"
 
 
-@settings(deadline=None)
 @given(FILE_BYTES)
 def test_decoded_text_holds_nothing_that_sqlite_refuses(data: bytes) -> None:
     text = "".join(decoded_lines(data))
@@ -162,7 +161,6 @@ def test_a_source_gives_the_lines_of_the_decoded_file(
         assert [source.line(number) for number in range(len(lines) + 2)] == ["", *lines, ""]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(blacklist_categories=())))
 def test_a_source_of_text_gives_its_lines(text: str) -> None:
     source = LineSource.from_text(text)

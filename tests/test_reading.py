@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import NotAllowed
@@ -236,7 +236,6 @@ def test_a_long_line_waits_for_its_own_range() -> None:
     assert (status, lines, text, truncated, next_from) == ("ok", 1, "short", True, 2)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text(alphabet="ab\r\x0c\u2028é会", max_size=60), max_size=80), st.integers(1, 90), st.integers(1, 60)
 )

@@ -83,7 +83,7 @@ def test_operators_are_words(odd_shelf: Shelf) -> None:
     assert odd_shelf.paths("NOT drill")[0] == "memory/a.md"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(max_size=40), classic=st.booleans(), mmr=st.booleans())
 def test_any_text_can_be_searched_for(odd_shelf: Shelf, query: str, classic: bool, mmr: bool) -> None:
     result = odd_shelf.search(

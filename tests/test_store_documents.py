@@ -320,7 +320,7 @@ TEXTS = st.lists(st.sampled_from(["alpha one", "beta two", "gamma three", "ä¼šè®
 STEPS = st.lists(st.tuples(st.sampled_from(["a.md", "b.md"]), st.one_of(st.none(), TEXTS)), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=STEPS)
 def test_any_history_ends_as_a_fresh_index_would(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, list[str] | None]]

@@ -64,7 +64,6 @@ def test_long_text_is_counted_exactly() -> None:
     assert COUNTER.count(text) == COUNTER.count(text[:45]) * 30_000
 
 
-@settings(deadline=None)
 @given(MIXED | st.text(), st.integers(4, 60))
 def test_pieces_are_within_the_budget_and_lose_nothing(text: str, budget: int) -> None:
     pieces = COUNTER.split(text, budget)
@@ -85,7 +84,6 @@ def test_pieces_end_where_sentences_end() -> None:
     assert all(piece.endswith("。") for piece in COUNTER.split("明天下午三点开项目评审会议。" * 40, 100))
 
 
-@settings(deadline=None)
 @given(st.lists(MIXED.filter(lambda text: "\r" not in text), max_size=12))
 def test_counts_at_line_starts_add_up(parts: list[str]) -> None:
     text = "\n".join(parts)

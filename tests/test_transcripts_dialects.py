@@ -643,7 +643,7 @@ def spoiled(value: object, chance: random.Random, odd: object) -> object:
 
 
 @pytest.mark.parametrize("dialect", ["openclaw", "pi", "claude-code", "codex", "gemini"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 10**6), odds=st.lists(ODD, min_size=1, max_size=6))
 def test_odd_values_in_records_stop_no_file(dialect: str, seed: int, odds: list[object]) -> None:
     chance = random.Random(seed)

@@ -292,7 +292,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=STEPS)
 def test_the_matrix_follows_any_history(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, list[str]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.text.visible import visible
@@ -70,13 +70,11 @@ def test_tabs_reach_the_next_column() -> None:
     assert visible("ab\tc\nd", tab_size=4) == "ab  c␊d"
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_no_control_character_is_left(text: str) -> None:
     assert not any(map(is_control, visible(text)))
 
 
-@settings(deadline=None)
 @given(ANY_TEXT, st.integers(0, 8))
 def test_only_newlines_are_left(text: str, tab_size: int) -> None:
     shown = visible(text, keep_newlines=True, tab_size=tab_size)
@@ -84,7 +82,6 @@ def test_only_newlines_are_left(text: str, tab_size: int) -> None:
     assert shown.count("\n") == text.count("\n")
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_marks_are_stable(text: str) -> None:
     assert visible(visible(text)) == visible(text)
