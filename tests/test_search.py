@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from datetime import date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -328,116 +327,6 @@ def test_a_transcript_s_lines_are_the_physical_ones(shelf: Shelf) -> None:
     assert (hit.start_line, hit.end_line, hit.line, hit.dialect) == (4, 6, 6, "pi")
 
 
-def at(day: str) -> int:
-    return int(datetime.fromisoformat(day).timestamp() * 1000)
-
-
-@pytest.fixture
-def dated(shelf: Shelf) -> Shelf:
-    shelf.pad(60)
-    shelf.put("memory/2026-06-14.md", "lantern of june\n", date_ms=at("2026-06-14"))
-    shelf.put("memory/2026-01-02.md", "lantern of january\n", date_ms=at("2026-01-02"))
-    shelf.put("memory/undated.md", "lantern without date\n", mtime_ns=at("2025-05-05") * 1_000_000)
-    shelf.put(
-        "sessions/pi/a.jsonl",
-        "User: lantern early\nUser: x\n",
-        source="sessions",
-        dialect="pi",
-        line_times=(at("2024-03-03"), None),
-    )
-    shelf.put(
-        "sessions/codex/b.jsonl",
-        "User: lantern late\n",
-        source="sessions",
-        dialect="codex",
-        line_times=(at("2026-06-10"),),
-    )
-    return shelf
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ("source:sessions", {"a.jsonl", "b.jsonl"}),
-        ("source:memory", {"2026-06-14.md", "2026-01-02.md", "undated.md"}),
-        ("dialect:codex", {"b.jsonl"}),
-        ("path:2026-", {"2026-06-14.md", "2026-01-02.md"}),
-        ("path:memory/*-14.md", {"2026-06-14.md"}),
-        ("after:2026-06-01", {"2026-06-14.md", "b.jsonl"}),
-        ("before:2026-01-02", {"undated.md", "a.jsonl"}),
-        ("after:2026 before:2026-06-14", {"2026-01-02.md", "b.jsonl"}),
-        ("after:2w source:memory", {"2026-06-14.md"}),
-        ("dialect:nobody", set()),
-    ],
-)
-def test_filters_say_where_to_look(dated: Shelf, filters: str, found: set[str]) -> None:
-    assert {path.rpartition("/")[2] for path in dated.paths(f"lantern {filters}")} == found
-
-
-def test_filters_are_part_of_retrieval(shelf: Shelf) -> None:
-    for number in range(300):
-        shelf.put(f"memory/many/{number}.md", "lantern lantern lantern\n", vector=at_cosine(0.9))
-    shelf.put("memory/few/one.md", "At last, among more words than elsewhere, a lantern.\n", vector=at_cosine(0.5))
-    assert shelf.paths("lantern path:few") == ["memory/few/one.md"]
-    assert shelf.paths("lantern path:few", NORTH) == ["memory/few/one.md"]
-    assert shelf.paths("lamp path:few", NORTH) == ["memory/few/one.md"]
-
-
-def test_a_request_can_name_its_sources(dated: Shelf) -> None:
-    paths = dated.paths("lantern", request={"sources": ("sessions",)})
-    assert {path.split("/")[0] for path in paths} == {"sessions"}
-
-
-def test_least_score_never_hides_a_hit_by_words(shelf: Shelf) -> None:
-    shelf.pad(60, vector=at_cosine(0.1))
-    shelf.put("memory/word.md", "one lantern among many other things\n", vector=at_cosine(0.0))
-    shelf.put("memory/near.md", "no such word\n", vector=at_cosine(0.45))
-    assert shelf.paths("lantern lamp wick oil", NORTH, request={"min_score": 0.99}) == ["memory/word.md"]
-
-
-def test_age_lowers_scores_where_that_is_asked_for(dated: Shelf) -> None:
-    aged = {hit.path: hit for hit in dated.hits("lantern", temporal_decay={"enabled": True})}
-    assert aged["memory/2026-06-14.md"].parts.decay == pytest.approx(0.9772, abs=1e-3)
-    assert aged["memory/undated.md"].parts.decay == 1.0
-    assert aged["sessions/pi/a.jsonl"].score < aged["memory/2026-06-14.md"].score
-
-
-def test_diversity_brings_another_text_forward(shelf: Shelf) -> None:
-    shelf.pad(60)
-    for number in range(4):
-        shelf.put(f"memory/copy{number}.md", "lantern oil lantern oil\n")
-    shelf.put("memory/other.md", "Buy a lantern for the boat, and paint for its hull.\n")
-    plain = shelf.paths("lantern oil")
-    spread = shelf.hits("lantern oil", mmr={"enabled": True, "lambda": 0.3})
-    assert plain.index("memory/other.md") == 4
-    assert [hit.path for hit in spread].index("memory/other.md") == 1
-    scores = [hit.score for hit in spread]
-    assert scores == sorted(scores, reverse=True)
-
-
-def test_a_hit_explains_itself(shelf: Shelf) -> None:
-    shelf.pad(60, vector=at_cosine(0.1)).put("memory/a.md", "# Lamps\nthe lantern burns oil\n", vector=at_cosine(0.6))
-    parts = shelf.hits("oil lantern wick", NORTH)[0].parts
-    assert parts.matched == ("oil", "lantern")
-    assert parts.vector == pytest.approx(0.6, abs=1e-3)
-    assert {"words", "cosine", "text_z", "vector_z", "fused"} <= set(parts.evidence)
-    assert "words" in parts.explain()
-
-
-def test_a_hit_names_its_heading_and_document(shelf: Shelf) -> None:
-    shelf.put("memory/a.md", "# Lamps\n\n## Oil\n\nthe lantern burns oil\n")
-    (hit,) = shelf.hits("lantern")
-    assert hit.heading[0] == "Lamps"
-    assert len(hit.document_hash) == 64
-
-
-def test_only_weak_matches_say_so(shelf: Shelf) -> None:
-    shelf.pad(60).put("memory/a.md", "There were many points on the map.\n")
-    result = shelf.search("how many points did the panthers defense surrender")
-    assert result.hits[0].score < 0.3
-    assert result.warning is not None
-
-
 def test_a_cancelled_search_says_so(shelf: Shelf) -> None:
     shelf.pad(5)
     cancel = threading.Event()
@@ -462,10 +351,3 @@ def test_an_empty_index_finds_nothing(shelf: Shelf) -> None:
 def test_chunks_that_wait_for_a_vector_are_counted(shelf: Shelf) -> None:
     shelf.put("memory/a.md", "lantern\n")
     assert shelf.search("lantern").pending == 1
-
-
-def test_dates_of_hits_come_from_the_name_or_from_what_was_said(dated: Shelf) -> None:
-    found = {hit.path: hit.date_ms for hit in dated.hits("lantern")}
-    assert found["memory/2026-06-14.md"] == at(date(2026, 6, 14).isoformat())
-    assert found["memory/undated.md"] is None
-    assert found["sessions/codex/b.jsonl"] == at("2026-06-10")

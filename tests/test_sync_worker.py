@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from core.errors import EmbeddingError
-from core.events import FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged, StoreRecovered
+from core.events import FileFailed, FileIndexed, FileRemoved, FileRenamed, IdentityChanged
 from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities
@@ -297,15 +297,6 @@ def test_a_targeted_sync_looks_at_its_paths_only(bench: Callable[..., Bench]) ->
     assert (report.scanned, report.indexed, here.paths()) == (1, 1, ["memory/a.md", "memory/b.md"])
 
 
-def test_a_corrupt_index_is_set_aside_and_rebuilt(bench: Callable[..., Bench]) -> None:
-    here = bench()
-    here.write("MEMORY.md", "text\n")
-    here.store.write_bytes(b"this is not a database, whatever its name says" * 100)
-    assert here.sync().indexed == 1
-    assert here.paths() == ["MEMORY.md"]
-    assert list(here.store.parent.glob("index.sqlite.bad-*"))
-
-
 def test_state_is_replaced_not_changed(bench: Callable[..., Bench]) -> None:
     here = bench()
     before = here.worker.state
@@ -313,42 +304,6 @@ def test_state_is_replaced_not_changed(bench: Callable[..., Bench]) -> None:
     here.sync()
     assert before == replace(before)
     assert here.worker.state is not before
-
-
-def test_keyword_rows_that_are_missing_are_made_up_for(bench: Callable[..., Bench], tmp_path: Path) -> None:
-    first = bench()
-    first.write("MEMORY.md", "needle\n")
-    first.sync()
-    first.worker.stop()
-    with Database.open(first.store) as database, database.transaction():
-        database.run("DELETE FROM chunks_fts WHERE rowid IN (SELECT id FROM chunks)")
-    second = Bench(tmp_path)
-    try:
-        second.sync()
-        assert len(second.happened(StoreRecovered)) == 1
-        with second.reading() as database:
-            assert database.count("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'needle'") == 1
-    finally:
-        second.worker.stop()
-
-
-def test_damaged_keyword_tables_are_made_anew(bench: Callable[..., Bench], tmp_path: Path) -> None:
-    first = bench()
-    for number in range(20):
-        first.write(f"memory/{number}.md", f"needle {number}\n")
-    first.sync()
-    first.worker.stop()
-    with Database.open(first.store) as database, database.transaction():
-        database.run("UPDATE chunks_fts_data SET block = zeroblob(20) WHERE id > 10")
-    second = Bench(tmp_path)
-    try:
-        for number in range(20):
-            second.write(f"memory/{number}.md", f"thread {number}\n")
-        second.sync()
-        with second.reading() as database:
-            assert database.count("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'thread'") == 20
-    finally:
-        second.worker.stop()
 
 
 def test_while_another_process_holds_the_write_lock_nothing_is_lost(bench: Callable[..., Bench]) -> None:
@@ -365,24 +320,6 @@ def test_while_another_process_holds_the_write_lock_nothing_is_lost(bench: Calla
     other.close()
     assert ticket.done.result(timeout=30).indexed == 1
     assert here.paths() == ["memory/a.md", "memory/b.md"]
-
-
-def test_vectors_of_a_file_that_was_set_aside_are_used_again(bench: Callable[..., Bench], tmp_path: Path) -> None:
-    first = bench(WordEmbedder())
-    for number in range(30):
-        first.write(f"memory/{number}.md", f"text {number}\n")
-    first.sync()
-    first.worker.stop()
-    with first.store.open("r+b") as file:
-        file.seek(100)
-        file.write(b"\xff" * 400)
-    embedder = WordEmbedder()
-    second = Bench(tmp_path, embedder)
-    try:
-        assert second.sync().indexed == 30
-        assert list(first.store.parent.glob("index.sqlite.bad-*"))
-    finally:
-        second.worker.stop()
 
 
 def test_a_model_whose_vectors_change_their_length_makes_them_anew(bench: Callable[..., Bench], tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""Growth: any split of the bytes in time gives the same index, and chunks go on where they were."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.chunking import chunk_document
+from core.sync.growth import (
+    settled_chunks,
+)
+from core.sync.session_counter import SessionCounter
+from tests.growing import COUNTER, FILES, Index, claude_record, codex_record, tree_record
+
+RECORDS = {"claude-code": claude_record, "pi": tree_record, "openclaw": tree_record, "codex": codex_record}
+
+
+@settings(max_examples=60)
+@given(
+    agent=st.sampled_from(sorted(RECORDS)),
+    seed=st.integers(0, 10**6),
+    size=st.integers(3, 50),
+    cuts=st.lists(st.floats(0, 1), max_size=8),
+    at_lines=st.booleans(),
+    restarts=st.booleans(),
+    all_roles=st.booleans(),
+)
+def test_any_split_of_the_bytes_in_time_gives_the_same_index(
+    tmp_path_factory: pytest.TempPathFactory,
+    agent: str,
+    seed: int,
+    size: int,
+    cuts: list[float],
+    at_lines: bool,
+    restarts: bool,
+    all_roles: bool,
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    chance = random.Random(seed)
+    data = "\n".join(RECORDS[agent](chance, number) for number in range(size)).encode()
+    data += b"\n" if chance.random() < 0.5 else b""
+    path = home / FILES[agent]
+    path.parent.mkdir(parents=True)
+    points = sorted(int(cut * len(data)) for cut in cuts)
+    if at_lines:
+        points = [data.rfind(b"\n", 0, point) + 1 for point in points]
+
+    grown = Index(home, agent, "grown.sqlite", include_tools=all_roles, include_thinking=all_roles)
+    written = 0
+    with path.open("wb") as file:
+        for point in (*points, len(data)):
+            file.write(data[written:point])
+            file.flush()
+            written = point
+            if restarts:
+                grown.restart()
+            grown.sync()
+    whole = Index(home, agent, "whole.sqlite", include_tools=all_roles, include_thinking=all_roles)
+    whole.sync()
+
+    assert grown.rows() == whole.rows()
+    grown.close()
+    whole.close()
+    shutil.rmtree(home)
+
+
+# -- chunks and counting
+
+
+@given(
+    lines=st.lists(st.sampled_from(["kiln " * 3, "ramp " * 60, "x" * 3000, "会议" * 40]), min_size=1, max_size=30),
+    settled=st.integers(0, 30),
+)
+@settings(max_examples=150)
+def test_settled_chunks_stay_whatever_follows(lines: list[str], settled: int) -> None:
+    lines = [f"User: {line}".strip() for line in lines]
+    settled = min(settled, len(lines))
+    cut = chunk_document("\n".join(lines), tokens=60, overlap=12, counter=COUNTER, markdown=False)
+    kept, begin = settled_chunks(cut, lines, settled)
+
+    following = [*lines[:settled], "Assistant: something else " * 9, "User: more"]
+    again = chunk_document("\n".join(following), tokens=60, overlap=12, counter=COUNTER, markdown=False)
+    tail = chunk_document("\n".join(following[begin:]), tokens=60, overlap=12, counter=COUNTER, markdown=False)
+
+    assert [chunk.text for chunk in again] == [chunk.text for chunk in (*cut[:kept], *tail)]
+
+
+PIECES = st.sampled_from(
+    [
+        "kiln",
+        "don't",
+        "v1.2.3",
+        "...",
+        "项目评审会议",
+        "12345678",
+        "foo_bar(x)",
+        "--flag",
+        "A" * 50,
+        "é",
+        "👩‍🔧",
+        "<|endoftext|>",
+        "a\u0301b",
+    ]
+)
+
+
+@given(st.lists(st.lists(PIECES, min_size=1, max_size=60).map(" ".join), min_size=1, max_size=4), st.integers(20, 60))
+def test_counter_of_rendered_text_gives_what_the_counter_behind_it_gives(lines: list[str], budget: int) -> None:
+    counter = SessionCounter(COUNTER)
+    text = "".join(f"{line}\n" for line in lines)
+    starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
+
+    assert counter.line_counts(text, starts, 10_000) == COUNTER.line_counts(text, starts, 10_000)
+    assert [counter.count(line) for line in lines] == [COUNTER.count(line) for line in lines]
+    pieces = counter.split(lines[0], budget)
+    assert "".join(pieces) == lines[0]
+    assert all(COUNTER.count(piece) <= budget for piece in pieces)
