@@ -333,3 +333,7 @@ def remote(server: ProviderServer, provider: str = "openai", **values: object) -
     own["remote"] = {"base_url": server.url + path, **own["remote"]}
     environ = dict.fromkeys(("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"), KEY)
     return make_remote(provider, settings_of(own), environ)  # type: ignore[arg-type]
+
+
+def told(status: int, retry_after: str, **headers: str) -> Answer:
+    return Answer({"error": {"message": "slow down"}}, status, {"retry-after": retry_after, **headers})

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from core.backends.qmd_sessions import MaskedSessions
 from core.events import EventBus
 from core.settings import load_settings
 from core.settings.model import Settings
-from core.types import Source
+from core.types import SearchRequest, Source
 
 
 @cache
@@ -129,3 +130,51 @@ def calls(root: Path) -> list[str]:
     """How a fake qmd was called, one line for each call."""
     path = root / "calls"
     return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+FOUND = answer(("a.md", 1, "alpha lemons"))
+Make = Callable[..., QmdBackend]
+
+
+def player(tmp_path: Path, request: pytest.FixtureRequest) -> Make:
+    """Makes backends over one note, whose qmd answers searches by the given shell commands."""
+
+    def make(search: str, *, update: str | None = None, synced: bool = True, **flags: object) -> QmdBackend:
+        write_files(tmp_path / "ws", {"memory/a.md": "alpha lemons\n", "memory/b.md": "beta\n\nlemons again\n"})
+        program = fake_qmd(tmp_path, search, **({"update": update} if update else {}))
+        backend = backend_for(tmp_path, program, **flags)
+        request.addfinalizer(backend.close)
+        if synced:
+            backend.sync("manual")
+        return backend
+
+    return make
+
+
+def show(text: str) -> str:
+    """Shell commands that print a text as it is."""
+    return f"cat <<'TEXT'\n{text}\nTEXT\n"
+
+
+def ask(backend: QmdBackend, query: str = "lemons", **more: object) -> list[str]:
+    return [str(hit.citation) for hit in backend.search(SearchRequest(query, **more)).hits]  # type: ignore[arg-type]
+
+
+def ended(pid: int) -> bool:
+    def gone() -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        stat = Path(f"/proc/{pid}/stat")
+        return stat.exists() and stat.read_text().rpartition(") ")[2][:1] == "Z"
+
+    wait_for(gone)
+    return True
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.02)

@@ -6,21 +6,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DATA, default_model_path, folder_model
 from core.errors import ProviderUnavailable
-
-TEXTS = [
-    "The release train leaves on Thursday; whoever misses it waits a fortnight.",
-    "kubectl drain evicts pods before a node is serviced.",
-    "短い日本語の文です。",
-    "",
-    "word " * 900,
-    "naïve Café ﬁancée \U0001f680",
-]
+from tests.local_model import TEXTS
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +19,6 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder
     embedder = LocalEmbedder(tmp_path_factory.mktemp("cache"), threads=2)
     yield embedder
     embedder.close()
-
-
-def vectors(outcomes: list) -> np.ndarray:
-    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    return np.stack(outcomes)
 
 
 def own_folder(folder: Path) -> Path:

@@ -21,15 +21,7 @@ from core.embedding.model_files import DATA, default_model, default_model_path, 
 from core.embedding.onnx_model import OnnxTokenizer
 from core.embedding.threads import BatchThreads, batches, default_threads, vectors_of
 from core.errors import BadVector, EmbeddingError, ProviderUnavailable
-
-TEXTS = [
-    "The release train leaves on Thursday; whoever misses it waits a fortnight.",
-    "kubectl drain evicts pods before a node is serviced.",
-    "短い日本語の文です。",
-    "",
-    "word " * 900,
-    "naïve Café ﬁancée \U0001f680",
-]
+from tests.local_model import TEXTS, vectors
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +29,6 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder
     embedder = LocalEmbedder(tmp_path_factory.mktemp("cache"), threads=2)
     yield embedder
     embedder.close()
-
-
-def vectors(outcomes: list) -> np.ndarray:
-    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    return np.stack(outcomes)
 
 
 def test_documents_have_one_vector_of_length_one_each(embedder: LocalEmbedder) -> None:

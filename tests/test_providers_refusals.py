@@ -24,10 +24,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "FIRST_BACKOFF_SECONDS", 0.01)
 
 
-def told(status: int, retry_after: str, **headers: str) -> Answer:
-    return Answer({"error": {"message": "slow down"}}, status, {"retry-after": retry_after, **headers})
-
-
 # -- refusals
 
 

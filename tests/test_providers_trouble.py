@@ -17,7 +17,7 @@ import pytest
 
 from core.embedding import asking
 from core.errors import EmbeddingError, ProviderUnavailable
-from tests.provider_server import Answer, ProviderServer, openai_reply, provider_server, remote, unit
+from tests.provider_server import Answer, ProviderServer, openai_reply, provider_server, remote, told, unit
 
 BUSY = Answer({"error": {"message": "Rate limit reached"}}, 429)
 
@@ -32,10 +32,6 @@ def server() -> Iterator[ProviderServer]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses between attempts that are short."""
     monkeypatch.setattr(asking, "FIRST_BACKOFF_SECONDS", 0.01)
-
-
-def told(status: int, retry_after: str, **headers: str) -> Answer:
-    return Answer({"error": {"message": "slow down"}}, status, {"retry-after": retry_after, **headers})
 
 
 def timed(work: Callable[[], object]) -> float:

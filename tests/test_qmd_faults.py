@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.backends.qmd import NotReady, QmdBackend
+from core.backends.qmd import NotReady
 from core.backends.qmd_collections import may_search, wanted_collections
 from core.backends.qmd_process import ProgramTimeout
 from core.backends.qmd_query import all_words, any_words
@@ -18,35 +15,24 @@ from core.search.query import parse_query
 from core.settings import settings_of
 from core.settings.qmd_model import QmdScope
 from core.types import SearchRequest
-from tests.qmd_bench import answer, backend_for, calls, fake_qmd, settings_for, write_files
-
-FOUND = answer(("a.md", 1, "alpha lemons"))
-Make = Callable[..., QmdBackend]
+from tests.qmd_bench import (
+    FOUND,
+    Make,
+    answer,
+    ask,
+    backend_for,
+    calls,
+    ended,
+    player,
+    settings_for,
+    show,
+    write_files,
+)
 
 
 @pytest.fixture
 def playing(tmp_path: Path, request: pytest.FixtureRequest) -> Make:
-    """A backend over one note, whose qmd answers searches by the given shell commands."""
-
-    def make(search: str, *, update: str | None = None, synced: bool = True, **flags: object) -> QmdBackend:
-        write_files(tmp_path / "ws", {"memory/a.md": "alpha lemons\n", "memory/b.md": "beta\n\nlemons again\n"})
-        program = fake_qmd(tmp_path, search, **({"update": update} if update else {}))
-        backend = backend_for(tmp_path, program, **flags)
-        request.addfinalizer(backend.close)
-        if synced:
-            backend.sync("manual")
-        return backend
-
-    return make
-
-
-def show(text: str) -> str:
-    """Shell commands that print a text as it is."""
-    return f"cat <<'TEXT'\n{text}\nTEXT\n"
-
-
-def ask(backend: QmdBackend, query: str = "lemons", **more: object) -> list[str]:
-    return [str(hit.citation) for hit in backend.search(SearchRequest(query, **more)).hits]  # type: ignore[arg-type]
+    return player(tmp_path, request)
 
 
 def test_noise_and_colour_do_not_hide_the_answer(playing: Make) -> None:
@@ -340,23 +326,3 @@ def test_a_switch_that_has_no_effect_is_named(playing: Make) -> None:
     facts = playing(show(FOUND), **{"qmd.mcporter.enabled": True}).facts()
 
     assert facts["notes"] == ["qmd.mcporter has no effect: qmd is run directly"]
-
-
-def ended(pid: int) -> bool:
-    def gone() -> bool:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        stat = Path(f"/proc/{pid}/stat")
-        return stat.exists() and stat.read_text().rpartition(") ")[2][:1] == "Z"
-
-    wait_for(gone)
-    return True
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,38 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from core.backends.qmd import QmdBackend
 from core.errors import BackendError, SearchCancelled, SyncCancelled
 from core.types import SearchRequest
-from tests.qmd_bench import answer, backend_for, calls, fake_qmd, write_files
-
-FOUND = answer(("a.md", 1, "alpha lemons"))
-Make = Callable[..., QmdBackend]
+from tests.qmd_bench import (
+    FOUND,
+    Make,
+    ask,
+    calls,
+    ended,
+    player,
+    show,
+    wait_for,
+)
 
 
 @pytest.fixture
 def playing(tmp_path: Path, request: pytest.FixtureRequest) -> Make:
-    """A backend over one note, whose qmd answers searches by the given shell commands."""
-
-    def make(search: str, *, update: str | None = None, synced: bool = True, **flags: object) -> QmdBackend:
-        write_files(tmp_path / "ws", {"memory/a.md": "alpha lemons\n", "memory/b.md": "beta\n\nlemons again\n"})
-        program = fake_qmd(tmp_path, search, **({"update": update} if update else {}))
-        backend = backend_for(tmp_path, program, **flags)
-        request.addfinalizer(backend.close)
-        if synced:
-            backend.sync("manual")
-        return backend
-
-    return make
-
-
-def show(text: str) -> str:
-    """Shell commands that print a text as it is."""
-    return f"cat <<'TEXT'\n{text}\nTEXT\n"
-
-
-def ask(backend: QmdBackend, query: str = "lemons", **more: object) -> list[str]:
-    return [str(hit.citation) for hit in backend.search(SearchRequest(query, **more)).hits]  # type: ignore[arg-type]
+    return player(tmp_path, request)
 
 
 def test_a_search_waits_a_moment_for_a_running_update_then_goes_on(playing: Make) -> None:
@@ -152,23 +136,3 @@ def in_background(work: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=run)
     thread.start()
     return thread
-
-
-def ended(pid: int) -> bool:
-    def gone() -> bool:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        stat = Path(f"/proc/{pid}/stat")
-        return stat.exists() and stat.read_text().rpartition(") ")[2][:1] == "Z"
-
-    wait_for(gone)
-    return True
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)

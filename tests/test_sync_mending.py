@@ -9,20 +9,13 @@ import pytest
 
 from core.events import StoreRecovered
 from core.store.database import Database
-from tests.workbench import Bench, WordEmbedder
+from tests.workbench import Bench, WordEmbedder, benches
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
-    made: list[Bench] = []
-
-    def make(embedder: WordEmbedder | None = None) -> Bench:
-        made.append(Bench(tmp_path, embedder))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.worker.stop()
+    with benches(tmp_path) as make:
+        yield make
 
 
 def test_a_corrupt_index_is_set_aside_and_rebuilt(bench: Callable[..., Bench]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,29 +17,12 @@ from core.events import EmbeddingFailed, IdentityChanged
 from core.settings import settings_of
 from core.store.embedding_cache import EmbeddingCache
 from core.sync.messages import VectorsReady
-from tests.provider_server import Answer, ProviderServer, Seen, provider_server, remote
+from tests.failing_provider import REFUSED, SPENT, Clock, fails_after, lines
+from tests.provider_server import Answer, ProviderServer, provider_server, remote
 from tests.workbench import Bench, WordEmbedder, selection_of
 
-SPENT = Answer({"error": {"message": "insufficient_quota: you are out of credits"}}, 429)
-REFUSED = Answer({"error": {"message": "bad key"}}, 401)
 LINES = settings_of({"chunking": {"tokens": 24, "overlap": 0}})
 """Each line is a chunk."""
-
-
-class Clock:
-    """The time, and what was put on top of it."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def __call__(self) -> float:
-        return time.time() + self.ahead
-
-
-def lines(count: int, word: str = "note") -> str:
-    return "".join(
-        f"{word} says in line {line} what nobody else has said before, not even once\n" for line in range(count)
-    )
 
 
 @pytest.fixture
@@ -64,20 +46,6 @@ def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     for one, selection in made:
         one.worker.stop()
         selection.close()
-
-
-def fails_after(server: ProviderServer, requests: int, answer: Answer) -> set[int]:
-    """Have the provider fail for good after so many requests; which requests were answered so."""
-    refused: set[int] = set()
-
-    def rule(seen: Seen) -> Answer | None:
-        if len(server.seen) <= requests:
-            return None
-        refused.add(id(seen))
-        return answer
-
-    server.rule = rule
-    return refused
 
 
 def answered(server: ProviderServer, refused: set[int]) -> Counter[str]:

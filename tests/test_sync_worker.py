@@ -21,20 +21,13 @@ from core.store.vectors import Vectors
 from core.sync import keyword_job
 from core.sync.intake import MemoryIntake
 from core.sync.messages import Ticket
-from tests.workbench import Bench, WordEmbedder
+from tests.workbench import Bench, WordEmbedder, benches
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
-    made: list[Bench] = []
-
-    def make(embedder: WordEmbedder | None = None) -> Bench:
-        made.append(Bench(tmp_path, embedder))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.worker.stop()
+    with benches(tmp_path) as make:
+        yield make
 
 
 def test_a_first_sync_indexes_every_file(bench: Callable[..., Bench]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -146,3 +147,17 @@ class Bench:
 
     def happened(self, kind: type) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
+
+
+@contextmanager
+def benches(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    """Makes benches in one folder, and stops their workers."""
+    made: list[Bench] = []
+
+    def make(embedder: WordEmbedder | None = None) -> Bench:
+        made.append(Bench(tmp_path, embedder))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.worker.stop()
