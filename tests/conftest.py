@@ -19,6 +19,8 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
+from tests.logs import stop_log
+
 if TYPE_CHECKING:
     from textual.message import Message
     from textual.pilot import Pilot
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 settings.register_profile("memdeck", deadline=None)
 settings.load_profile("memdeck")
 
-KEPT = ("MEMDECK_TEST_QMD", "MEMDECK_OPS", "MEMDECK_KILLS", "MEMDECK_SEED")
+KEPT = ("MEMDECK_OPS", "MEMDECK_KILLS", "MEMDECK_SEED")
 for _name in [name for name in os.environ if name.startswith("MEMDECK_")] + ["NO_COLOR", "TEXTUAL_THEME", "TMUX"]:
     if _name not in KEPT:
         os.environ.pop(_name, None)
@@ -68,6 +70,13 @@ def text_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 @pytest.fixture(autouse=True)
 def _snapshots_in_the_top_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pytest_textual_snapshot, "SVGImageExtension", _SvgSnapshots)
+
+
+@pytest.fixture(autouse=True)
+def _no_log_is_left() -> Iterator[None]:
+    """A command that runs inside the test process starts the log of its home; the next test has another home."""
+    yield
+    stop_log()
 
 
 MakeMemory = Callable[..., "Memory"]

@@ -23,8 +23,8 @@ from core.types import SearchRequest, Source
 
 @cache
 def real_qmd() -> str | None:
-    """The path of a qmd that runs: MEMDECK_TEST_QMD, or the one on PATH."""
-    found = os.environ.get("MEMDECK_TEST_QMD") or shutil.which("qmd")
+    """The path of a qmd that runs: TEST_QMD, or the one on PATH."""
+    found = os.environ.get("TEST_QMD") or shutil.which("qmd")
     if not found:
         return None
     try:
@@ -36,7 +36,7 @@ def real_qmd() -> str | None:
 
 needs_qmd = pytest.mark.skipif(
     real_qmd() is None,
-    reason="needs the real qmd: put it on PATH or name it by MEMDECK_TEST_QMD (.ci/install-qmd installs one)",
+    reason="needs the real qmd: put it on PATH or name it by TEST_QMD (.ci/install-qmd installs one)",
 )
 
 

@@ -5,29 +5,12 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from core.logbook import FILE_BYTES, log_file, start_log
 from core.opening import open_memory
+from tests.logs import stop_log
 from tests.provider_server import KEY, Answer, provider_server
-
-
-@pytest.fixture(autouse=True)
-def _quiet_afterwards() -> Iterator[None]:
-    yield
-    stop_log()
-
-
-def stop_log() -> None:
-    root = logging.getLogger("core")
-    for handler in list(root.handlers):
-        root.removeHandler(handler)
-        handler.close()
-    root.propagate = True
-    root.setLevel(logging.NOTSET)
 
 
 def test_warnings_of_every_room_are_kept(tmp_path: Path) -> None:

@@ -133,3 +133,4 @@ async def test_a_hit_far_down_opens_at_once(deck: Any, memory: Memory, gate: thr
         assert screen.view.is_part
         assert screen._place()[0] == 2 * (TURNS - 100) + 1
         assert screen.path == PI
+        gate.set()

@@ -285,6 +285,14 @@ def test_every_size_down_to_one_cell_can_be_survived(run: Run) -> None:
     assert terminal.wait() == 0
 
 
+def test_a_size_in_the_environment_does_not_hold_against_the_terminal_s(run: Run) -> None:
+    terminal = run(QUERY="needle", COLUMNS="200", LINES="60")
+    assert b"\x1b[25;" not in terminal.output
+    terminal.resize(40, 10, until="needle")
+    terminal.press("\x11")
+    assert terminal.wait() == 0
+
+
 @pytest.mark.parametrize("size", [(1, 1), (5, 3), (39, 9), (40, 10)])
 def test_a_start_in_a_tiny_terminal_works(run: Run, size: tuple[int, int]) -> None:
     terminal = run(size=size, until="\x1b[?1049h")

@@ -1,30 +1,24 @@
-"""The terminal app: its modes, the state that screens draw from, and the bridge from events to that state."""
+"""The terminal app: how it starts and ends, its modes, and the keys that work on every screen."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import threading
+import sys
 import time
-from collections import deque
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import work
-from textual.app import App
 from textual.events import Event, Key
-from textual.reactive import var
 from textual.widgets import Input
-from textual.worker import Worker, WorkerState
 
-from core import Hit, MemdeckError, Memory, NotAllowed, SearchMode, SearchResult
+from core import Hit, Memory, SearchMode, SearchResult
 from tui.bindings import BY_ID, load_keymap
-from tui.bridge import EventBridge, EventsWait
-from tui.clipboard import copy_text
 from tui.commands import Command, commands_of
-from tui.editor import edit_at
-from tui.event_log import LogLine, log_line
 from tui.heap import REST_SECONDS, Heap, quiet_heap
+from tui.memory_app import MemoryApp
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
 from tui.screens.files import FilesScreen
@@ -36,14 +30,10 @@ from tui.screens.search import SearchScreen
 from tui.screens.sessions import SessionsScreen
 from tui.screens.status import StatusScreen
 from tui.state import DeckState
-from tui.text import shown
 from tui.theme import OWN, next_theme, wanted_theme
 from tui.trace import Trace
 from tui.widgets.top_bar import TABS
 
-BATCH_SECONDS = 0.25
-STATUS_SECONDS = 1.0
-BUSY_STATUS_SECONDS = 4.0  # reading the status scans the folders
 TWICE_SECONDS = 2.0
 
 
@@ -54,6 +44,7 @@ def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
     its background work, unless `options.start` is false, and closes it at the end. A crash gives 1, a signal 128 + its
     number.
     """
+    _follow_the_terminal()
     with quiet_heap() as heap:
         app = MemdeckApp(memory, options or AppOptions())
         app.heap = heap
@@ -64,7 +55,14 @@ def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
     return app.return_code if app.return_code is not None else 1
 
 
-class MemdeckApp(App[None], inherit_bindings=False):
+def _follow_the_terminal() -> None:
+    """A size that the environment names (`COLUMNS`, `LINES`) would hold against every resize of the terminal."""
+    if sys.__stdout__ is not None and sys.__stdout__.isatty():
+        for name in ("COLUMNS", "LINES"):
+            os.environ.pop(name, None)
+
+
+class MemdeckApp(MemoryApp, inherit_bindings=False):
     """One memory on the screen. Screens read `memory`, `state`, `keymap` and `options` and call the methods below."""
 
     TITLE = "memdeck"
@@ -77,36 +75,17 @@ class MemdeckApp(App[None], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
 
-    state: var[DeckState] = var(DeckState(), init=False)
-    logged: var[tuple[LogLine, ...]] = var((), init=False, always_update=True)
-
     def __init__(self, memory: Memory | None, options: AppOptions) -> None:
-        self.options = options
         self._trace = Trace.asked_for(options.environ)
-        super().__init__(driver_class=self._trace.driver if self._trace is not None else None)
-        self._memory = memory
-        self._bridge = EventBridge(lambda: self.post_message(EventsWait()))
+        super().__init__(memory, options, driver=self._trace.driver if self._trace is not None else None)
         self._unsubscribe: Callable[[], None] | None = None
         self._interrupted = -TWICE_SECONDS
-        self._status_read = -STATUS_SECONDS
-        self._status_waits = False
         self._came_from = "search"
         self.draft = Draft()
         self.heap: Heap | None = None
-        self.log_lines: deque[LogLine] = deque(maxlen=1000)
         for theme in OWN:
             self.register_theme(theme)
         self._settle()
-
-    @property
-    def memory(self) -> Memory:
-        """The memory on the screen; only the first-run screen lives without one."""
-        assert self._memory is not None
-        return self._memory
-
-    @property
-    def has_memory(self) -> bool:
-        return self._memory is not None
 
     @property
     def wants_mouse(self) -> bool:
@@ -194,94 +173,7 @@ class MemdeckApp(App[None], inherit_bindings=False):
                 self._memory.selection.courtesy.give_way()
         await super().on_event(event)
 
-    # Events and state
-
-    def on_events_wait(self) -> None:
-        self.set_timer(BATCH_SECONDS, self._take_events)
-
-    def _take_events(self) -> None:
-        batch, lost = self._bridge.take()
-        state = self.state
-        for event in batch:
-            state = state.after(event)
-        self.state = state
-        lines = [line for line in map(log_line, batch) if line is not None]
-        if lost:
-            lines.insert(0, LogLine(batch[0].at_ms, "batched", f"{lost:,} older events not shown"))
-        self.log_lines.extend(lines)
-        self.logged = tuple(lines)
-        self.refresh_status()
-
-    @work(group="status", exit_on_error=False)
-    async def refresh_status(self) -> None:
-        """Read the status again, but not for every event."""
-        if self._status_waits:
-            return
-        self._status_waits = True
-        pause = BUSY_STATUS_SECONDS if self.state.busy else STATUS_SECONDS
-        await asyncio.sleep(max(0.0, self._status_read + pause - time.monotonic()))
-        self._status_waits = False
-        await self._read_status()
-
-    async def _read_status(self) -> None:
-        self._status_read = time.monotonic()
-        try:
-            status = await asyncio.to_thread(self.memory.status)
-        except MemdeckError as error:
-            self.say(f"status: {error}", "error")
-            return
-        self.state = self.state.with_status(status)
-
-    @work(exclusive=True, group="sync", exit_on_error=False)
-    async def sync_now(self) -> None:
-        """Bring the index in step because the user asked."""
-        self.say("looking through the files")
-        cancel = threading.Event()
-        try:
-            await asyncio.to_thread(self.memory.sync, "manual", vectors=False, cancel=cancel)
-        except asyncio.CancelledError:
-            cancel.set()
-            raise
-        except MemdeckError as error:
-            self.say(f"not synced: {error}", "error")
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.state is WorkerState.ERROR:
-            self.failed(event.worker.group, event.worker.error)
-
-    def failed(self, what: str, error: BaseException | None) -> None:
-        """Tell of an error that nobody expected; the app lives on."""
-        self.log.error(what, error)
-        self.say(f"{what} failed: {type(error).__name__}: {error}", "error")
-
     # What screens ask for
-
-    def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
-        """A short message about what the user just did, or has to know."""
-        self.notify(shown(text), severity=severity, markup=False, timeout=3 if severity == "information" else 8)
-
-    @work(group="copy", exit_on_error=False)
-    async def copy(self, text: str) -> None:
-        """Put text on the clipboard and say where it went."""
-        place = await copy_text(text, osc52=self.copy_to_clipboard, environ=self.options.environ)
-        first = shown(text)
-        first = first if len(first) <= 60 else f"{first[:59]}…"
-        if place:
-            self.say(f"{first} → {place}")
-        else:
-            self.say("too long for the terminal's clipboard; e opens the file", "warning")
-
-    def edit(self, path: str, line: int) -> None:
-        """Open a document in $EDITOR at a line, on the terminal that the app leaves meanwhile."""
-        try:
-            place = self.memory.absolute(path)
-            problem = edit_at(place, line, environ=self.options.environ, suspend=self.suspend)
-        except NotAllowed as error:
-            problem = str(error)
-        except FileNotFoundError:
-            problem = f"{path} is gone"
-        if problem:
-            self.say(problem, "warning")
 
     async def show_hit(self, hit: Hit, result: SearchResult, mode: SearchMode) -> None:
         """Show a hit of a transcript on the sessions screen, from where escape comes back."""

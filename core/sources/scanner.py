@@ -235,19 +235,22 @@ class Scanner:
                 if (found.st_dev, found.st_ino) in self._walked:
                     continue
                 self._walked.add((found.st_dev, found.st_ino))
-                # Nearly all are plain files with plain names: these take the short way.
-                plain = folder.rstrip("/") + "/" if folder.isascii() else None
-                with os.scandir(descriptor) as entries:
-                    for entry in entries:
-                        name = entry.name
-                        if plain and name.endswith(".md") and name.isascii() and entry.is_file(follow_symlinks=False):
-                            self._take(plain + name, entry)
-                        else:
-                            self._look_at(folder, entry, waiting, media)
+                self._look_in(folder, descriptor, waiting, media)
             except OSError as error:
                 self._failed(folder, error)
             finally:
                 os.close(descriptor)
+
+    def _look_in(self, folder: str, descriptor: int, waiting: list[str], media: bool) -> None:
+        # Nearly all are plain files with plain names: these take the short way.
+        plain = folder.rstrip("/") + "/" if folder.isascii() else None
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                name = entry.name
+                if plain and name.endswith(".md") and name.isascii() and entry.is_file(follow_symlinks=False):
+                    self._take(plain + name, entry)
+                else:
+                    self._look_at(folder, entry, waiting, media)
 
     def _look_at(self, folder: str, entry: os.DirEntry[str], waiting: list[str], media: bool) -> None:
         name = entry.name
