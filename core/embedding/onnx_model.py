@@ -61,6 +61,7 @@ class OnnxModel:
         options.enable_cpu_mem_arena = options.enable_mem_pattern = False
         if not optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.add_session_config_entry("session.disable_prepacking", "1")  # weights laid out for many runs
         try:
             self._session: Any = onnxruntime.InferenceSession(str(files.model), options, ["CPUExecutionProvider"])
         except Exception as error:  # the library's own exceptions share no base
