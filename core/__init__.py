@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from core.sources.transcripts.view import SessionView as SessionView
     from core.status import status_json as status_json
     from core.sync.session_list import SessionInfo as SessionInfo
+    from core.text.headings import Outline as Outline
+    from core.text.headings import read_outline as read_outline
     from core.text.lines import LineSource as LineSource
     from core.text.visible import visible as visible
     from core.text.words import counted as counted
@@ -86,6 +88,7 @@ _PLACES = {
     "Memory": "core.memory",
     "NotAllowed": "core.errors",
     "Offer": "core.offers",
+    "Outline": "core.text.headings",
     "Progress": "core.types",
     "Promises": "core.offers",
     "Reindexed": "core.rereading",
@@ -119,6 +122,7 @@ _PLACES = {
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
     "parse_query": "core.search.query",
+    "read_outline": "core.text.headings",
     "reindex": "core.rereading",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from core.text.headings import bounded_title, front_matter_end, headings_of
 from core.text.lines import scrub, split_lines
 from core.text.tokens import TOKENIZER, Counter
 from core.types import Chunk
@@ -20,15 +20,8 @@ _HEADING_FILL = 0.5
 """A heading starts a new chunk once the current one holds this share of its budget."""
 _PARAGRAPH_FILL = 0.7
 """A full chunk ends at the last paragraph end beyond this share of its budget."""
-_TITLE_CHARACTERS = 200
 
 _SIGNS = string.punctuation + " \t"
-_MARKS = frozenset("#`~=-*+0123456789")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_NO_SETEXT_TITLE = re.compile(r"[>|#<]|[-*+][ \t]|\d{1,9}[.)][ \t]|`{3}|~{3}|(?:[-*_=][ \t]*){3,}$")
-_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?!.*`)|~{3,})(.*)$", re.S)
-_YAML_LINE = re.compile(r"[\w\"'.-][^:]*:(?:\s|$)|[\s#}\]]|-(?:\s|$)")
 
 
 def chunk_document(
@@ -54,12 +47,12 @@ def chunk_document(
     lines = split_lines(text)
     if any(given and len(given) != len(lines) for given in (line_map, line_times)):
         raise ValueError("a line map and line times need one entry for each line")
-    front = _front_matter_end(lines) if markdown else 0
+    front = front_matter_end(lines) if markdown else 0
     blocks = [number for number, line in enumerate(lines) if line and not line.isspace()]
     if not blocks or blocks[-1] < front:
         return []
     layout = _Layout(text, lines, blocks, counter, tokens)
-    headings = dict(_headings(lines, front)) if markdown else {}
+    headings = dict(headings_of(lines, front)) if markdown else {}
     starts_section = frozenset(headings)
 
     chunks: list[Chunk] = []
@@ -94,24 +87,12 @@ def chunk_document(
     return chunks
 
 
-def heading_path(lines: Sequence[str], line: int) -> tuple[str, ...]:
-    """The Markdown headings that a line (1-based) stands under, outermost first; its own among them if it is one."""
-    titles: list[tuple[int, str]] = []
-    for number, (level, title) in _headings(lines, _front_matter_end(lines)):
-        if number >= line:
-            break
-        titles = [outer for outer in titles if outer[0] < level]
-        if title:
-            titles.append((level, title))
-    return tuple(name for _, name in titles)
-
-
 def embedding_text(chunk: Chunk) -> str:
     """Exactly what the embedder gets: the heading path, unless the text begins with its last heading, and the text."""
     path = chunk.heading
     if path:
         first_line = chunk.text.partition("\n")[0]
-        if _bounded(first_line.strip().strip("#").strip()) == path[-1]:
+        if bounded_title(first_line.strip().strip("#").strip()) == path[-1]:
             path = path[:-1]
     return f"{' > '.join(path)}\n\n{chunk.text}" if path else chunk.text
 
@@ -237,58 +218,3 @@ def _chunk_end(layout: _Layout, sections: frozenset[int], first: int, fresh: int
         while block > fresh + 1 and blocks[block - 1] in sections:
             block -= 1
     return block
-
-
-def _front_matter_end(lines: Sequence[str]) -> int:
-    """How many lines of YAML between `---` a document starts with; 0 if it does not."""
-    if len(lines) < 2 or lines[0].rstrip() != "---" or not lines[1].strip():
-        return 0
-    for number in range(1, len(lines)):
-        line = lines[number].rstrip()
-        if line in ("---", "..."):
-            return number + 1
-        if line and _YAML_LINE.match(line) is None:
-            return 0
-    return 0
-
-
-def _headings(lines: Sequence[str], front: int) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Line (0-based), level and title of each heading outside of fences."""
-    fence = ""
-    for number, mark in enumerate([line.lstrip(" \t")[:1] for line in lines]):
-        if mark not in _MARKS or number < front:
-            continue
-        line = lines[number]
-        if fence:
-            closing = line.strip(" \t")
-            if closing.startswith(fence) and not closing.strip(fence[0]):
-                fence = ""
-            continue
-        if mark == "#":
-            atx = _ATX.match(line)
-            if atx is not None:
-                yield number, (len(atx[1]), _bounded((atx[2] or "").strip()))
-            continue
-        if mark in "=-":
-            underline = _UNDERLINE.match(line)
-            if underline is not None and _is_setext_title(lines, number - 1, front):
-                yield number - 1, (1 if underline[1][0] == "=" else 2, _bounded(lines[number - 1].strip()))
-                continue
-        opening = _FENCE.match(line)
-        if opening is not None:
-            fence = opening[1]
-
-
-def _is_setext_title(lines: Sequence[str], number: int, front: int) -> bool:
-    """Whether a line is a paragraph of its own: only those are read as titles when underlined."""
-    if number < front:
-        return False
-    line = lines[number]
-    if not line.strip() or line.startswith(("    ", "\t")) or _NO_SETEXT_TITLE.match(line.lstrip()):
-        return False
-    above = lines[number - 1] if number > front else ""
-    return not above.strip() or _ATX.match(above) is not None or _UNDERLINE.match(above) is not None
-
-
-def _bounded(title: str) -> str:
-    return title if len(title) <= _TITLE_CHARACTERS else title[: _TITLE_CHARACTERS - 1] + "…"

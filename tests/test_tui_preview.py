@@ -10,9 +10,10 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from core import LineSource
-from tui.widgets.markdown_style import Fences, find_fences, line_styles
-from tui.widgets.preview import LINE_LIMIT, Page, Preview
+from core import LineSource, read_outline
+from tui.widgets.markdown_style import line_styles
+from tui.widgets.page import LINE_LIMIT
+from tui.widgets.preview import Page, Preview
 
 
 class PreviewApp(App[None]):
@@ -221,12 +222,10 @@ async def test_of_a_hundred_thousand_lines_only_those_near_the_view_are_read(
     assert len(asked) < 300
 
 
-def test_fences_are_known_and_what_they_hold_is_code(source_of: Make) -> None:
-    source = source_of("text\n```python\n# no heading\n```\n# heading\n~~~\nopen to the end\n")
-    fences = find_fences(source)
-    assert fences == Fences((2, 6), (4, 7))
-    assert list(line_styles("# no heading", fences.hold(3))) == [(0, 12, "code")]
-    assert [kind for _, _, kind in line_styles("# heading", fences.hold(5))] == ["heading"]
+def test_what_a_fence_holds_is_code(source_of: Make) -> None:
+    outline = read_outline(source_of("text\n```python\n# no heading\n```\n# heading\n"))
+    assert list(line_styles("# no heading", outline.in_fence(3))) == [(0, 12, "code")]
+    assert [kind for _, _, kind in line_styles("# heading", outline.in_fence(5))] == ["heading"]
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core import Citation, Hit, LineSource, Memory
+from core import Citation, Hit, LineSource, Memory, read_outline
 from tui.text import MARK_LIMIT, term_spans
-from tui.widgets.markdown_style import Fences, find_fences
-from tui.widgets.preview import Page
+from tui.widgets.page import Page, kind_of
 
 SEARCHED_LINES = 50_000
 """Lines on either side of a citation that are looked through when its text is no longer there."""
 KNOWN_BY = 12
 """Characters of a line that are enough to know it again."""
-_MARKDOWN = (".md", ".markdown", ".mdx")
+OUTLINED_AT_ONCE = 1 << 20
+"""Bytes of a document whose outline is read before it is shown; that of a larger one follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,12 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
 
     Blocks on the disk. Raises NotAllowed, OSError, Undecodable.
     """
+    kind = kind_of(target.path)
     if shown_now is not None and shown_now.path == target.path and not shown_now.source.changed():
-        source, fences = shown_now.source, shown_now.fences
+        source, outline = shown_now.source, shown_now.outline
     else:
         source = memory.lines(target.path)
-        fences = find_fences(source) if target.path.lower().endswith(_MARKDOWN) else Fences()
+        outline = read_outline(source) if kind == "markdown" and source.size <= OUTLINED_AT_ONCE else None
     moved = _moved(source, target)
     by = moved or 0
     page = Page(
@@ -69,8 +70,8 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
         last=target.last + by if target.first else 0,
         best=target.best + by if target.best else 0,
         terms=target.terms,
-        fences=fences,
-        markdown=target.path.lower().endswith(_MARKDOWN),
+        outline=outline,
+        kind=kind,
     )
     return Opened(page, by, moved is None)
 

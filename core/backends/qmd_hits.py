@@ -12,7 +12,6 @@ import apsw
 
 from core.backends.qmd_collections import Collection, document_path
 from core.backends.qmd_output import RawHit
-from core.chunking import heading_path
 from core.errors import Undecodable
 from core.search.query import Query
 from core.search.scope import passes
@@ -21,6 +20,7 @@ from core.search.terms import Terms, Tokenizer, Vocabulary
 from core.sources.rules import document_date
 from core.sources.workspace import open_readable
 from core.text.analysis import fold
+from core.text.headings import heading_path
 from core.text.lines import decode, split_lines
 from core.types import Hit, ScoreParts, Source
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import ClassVar, Generic, TypeVar
 
 from textual import work
@@ -13,13 +14,14 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from core import Citation, MemdeckError
+from core import Citation, MemdeckError, read_outline
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import bindings_of
 from tui.screens.listed import ListedScreen
 from tui.screens.reading import ReadingScreen
-from tui.text import cells_of, counted, elided_path, shown
+from tui.text import counted, shown
+from tui.titles import preview_title
 from tui.widgets.line import Line
 from tui.widgets.preview import Page, Preview
 from tui.widgets.prompt import Prompt
@@ -120,6 +122,20 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self.opened = opened
         self.preview.show(opened.page)
         self.entitle()
+        if opened.page.kind == "markdown" and opened.page.outline is None:
+            self.read_outline(opened.page)
+
+    @work(exclusive=True, group="outline", exit_on_error=False)
+    async def read_outline(self, page: Page) -> None:
+        """Read the headings and fences of a large document that is on the screen already."""
+        cancel = threading.Event()
+        try:
+            outline = await asyncio.to_thread(read_outline, page.source, cancel)
+        except OSError:
+            return  # the preview says so itself
+        finally:
+            cancel.set()
+        self.preview.add_outline(page.source, outline)
 
     def open_target(self, wanted: Target, shown_now: Page | None) -> Opened:
         """The page that is shown of a target. Runs beside the app's loop; raises NotAllowed, OSError, Undecodable."""
@@ -153,18 +169,21 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         if opened is None:
             title.set(Content.styled(self._trouble, "$warning"))
             return
-        page = opened.page
-        lines = "" if opened.citation is None else str(opened.citation)[len(page.path) :]
-        state = (
-            f" ~ moved from {page.first - opened.moved}" if opened.moved else " ~ changed since" if opened.stale else ""
+        page, line = opened.page, self.preview.current_line
+        known = self.preview.page.trail(line) if self.preview.page is not None else ()
+        told = self._wanted.heading if self._wanted is not None and page.first <= line <= page.last else ()
+        moved, stale = f" ~ moved from {page.first - opened.moved}", " ~ changed since"
+        left, right = preview_title(
+            title.size.width,
+            path=page.path,
+            lines="" if opened.citation is None else str(opened.citation)[len(page.path) :],
+            state=moved if opened.moved else stale if opened.stale else "",
+            trail=known or told,
+            doing=self.selected_words + self.found_words,
+            count=counted(page.source.line_count, "line"),
+            percent=self.preview.percent,
         )
-        room = max(title.size.width - len(lines) - len(state) - 24, 8)
-        left = Content.assemble("─ ", (elided_path(shown(page.path), room) + lines, "bold"), (state, "$warning"), " ")
-        doing = self.selected_words + self.found_words
-        right = f" {doing}{counted(page.source.line_count, 'line')} · {self.preview.percent}% ─"
-        heading = shown(self._wanted.heading[-1]) if self._wanted is not None and self._wanted.heading else ""
-        spare = title.size.width - left.cell_length - len(right) - 4
-        title.set(left, f" {heading} ·{right}" if heading and cells_of(heading) <= spare else right)
+        title.set(left, right)
 
     # Keys
 

@@ -184,7 +184,7 @@ class FilesScreen(BrowseScreen[TreeRow]):
         details = self._details(wanted.path)
         if details is None:
             return super().open_target(wanted, shown_now)
-        return Opened(Page(LineSource.from_text(details), wanted.path, markdown=False))
+        return Opened(Page(LineSource.from_text(details), wanted.path, kind="plain"))
 
     def _details(self, key: str) -> str | None:
         tree = self.tree_of_files

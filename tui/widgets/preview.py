@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -15,34 +15,15 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
-from core import LineSource, visible
-from tui.finding import needle_spans
+from core import LineSource, Outline
 from tui.row_steps import Place, back, last_page, step
-from tui.text import term_spans
-from tui.widgets.markdown_style import Fences, line_styles
+from tui.widgets.page import Page as Page
+from tui.widgets.page import drawn_line
 
-LINE_LIMIT = 2000
-"""Characters of a line that are drawn; the rest is counted."""
-_TAB = 4
-_KINDS = ("heading", "code", "marker", "bold", "link", "term", "number", "cited", "best", "found", "note")
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A document, its cited lines (1-based, inclusive; 0 for none) and the one that matches best."""
-
-    source: LineSource
-    path: str
-    first: int = 0
-    last: int = 0
-    best: int = 0
-    terms: tuple[str, ...] = ()
-    fences: Fences = field(default_factory=Fences)
-    markdown: bool = True
-
-    @property
-    def place(self) -> tuple[str, int, int, int]:
-        return self.path, self.first, self.last, self.best
+_KINDS = (
+    *("heading", "code", "marker", "bold", "link", "key", "string", "digits", "literal"),
+    *("term", "number", "cited", "best", "found", "note"),
+)
 
 
 class Preview(ScrollView, can_focus=True, inherit_bindings=False):
@@ -97,6 +78,14 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self.pointed, self._selected = 0, (0, 0)
             self.go_to(page.best or page.first or 1)
+
+    def add_outline(self, source: LineSource, outline: Outline) -> None:
+        """The outline of the document was read, beside what is shown of it."""
+        if self.page is not None and self.page.source is source:
+            self.page = replace(self.page, outline=outline)
+            self._forget()
+            self.refresh()
+            self.post_message(self.Scrolled(self))
 
     def clear(self) -> None:
         if self.page is not None:
@@ -250,33 +239,12 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         cached = self._rows.get(index)
         if cached is not None:
             return cached
-        content = self._line_content(index + 1)
+        assert self.page is not None
+        content = drawn_line(self.page, index + 1, self.needle, self._style)
         width = max(self.scrollable_content_region.width - self._gutter, 4)
         rows = content.wrap(width) if self.wrap and content.cell_length > width else [content]
         self._rows[index] = rows
         return rows
-
-    def _line_content(self, line: int) -> Content:
-        assert self.page is not None
-        try:
-            text = self.page.source.line(line, width=LINE_LIMIT + 1)
-        except OSError as error:
-            return Content.styled(f"cannot be read any more: {visible(str(error))}", self._style("note"))
-        cut = len(text) > LINE_LIMIT
-        text = visible(text[:LINE_LIMIT].expandtabs(_TAB))
-        content = Content(text)
-        if self.page.markdown:
-            for start, end, kind in line_styles(text, self.page.fences.hold(line)):
-                content = content.stylize(self._style(kind), start, end)
-        if self.page.first <= line <= self.page.last:
-            for start, end in term_spans(text, self.page.terms):
-                content = content.stylize(self._style("term"), start, end)
-        for start, end in needle_spans(text, self.needle):
-            content = content.stylize(self._style("found"), start, end)
-        if cut:
-            size = self.page.source.line_bytes(line)
-            content += Content.styled(f" … ({size:,} bytes in this line)", self._style("note"))
-        return content
 
     def _lines_in_view(self) -> set[int]:
         return {line for line, _, _ in self._page_rows()}

@@ -1,0 +1,88 @@
+"""What a preview draws: a document with its cited lines, and one line of it as styled text of bounded length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.content import Content
+from textual.style import Style
+
+from core import LineSource, Outline, visible
+from tui.finding import needle_spans
+from tui.text import term_spans
+from tui.widgets.json_style import json_styles
+from tui.widgets.markdown_style import line_styles
+
+LINE_LIMIT = 2000
+"""Characters of a line that are drawn; the rest is counted."""
+_TAB = 4
+
+Kind = Literal["markdown", "json", "plain"]
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("md", "markdown", "mdx"), "markdown"),
+    **dict.fromkeys(("json", "jsonl", "ndjson", "json5"), "json"),
+}
+
+
+def kind_of(path: str) -> Kind:
+    """How a document's lines are coloured, by its name."""
+    return _KINDS.get(path.rpartition(".")[2].lower(), "plain")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document, its cited lines (1-based, inclusive; 0 for none) and the one that matches best.
+
+    `outline` is None until it was read, and for what has none.
+    """
+
+    source: LineSource
+    path: str
+    first: int = 0
+    last: int = 0
+    best: int = 0
+    terms: tuple[str, ...] = ()
+    outline: Outline | None = None
+    kind: Kind = "markdown"
+
+    @property
+    def place(self) -> tuple[str, int, int, int]:
+        return self.path, self.first, self.last, self.best
+
+    def trail(self, line: int) -> tuple[str, ...]:
+        """The headings that a line stands under, outermost first."""
+        return self.outline.trail(line) if self.outline is not None else ()
+
+
+def drawn_line(page: Page, line: int, needle: str, style: Callable[[str], Style]) -> Content:
+    """A line with its parts, the query's words and the words looked for in their styles; cut where it is long."""
+    try:
+        text = page.source.line(line, width=LINE_LIMIT + 1)
+    except OSError as error:
+        return Content.styled(f"cannot be read any more: {visible(str(error))}", style("note"))
+    cut = len(text) > LINE_LIMIT
+    text = visible(text[:LINE_LIMIT].expandtabs(_TAB))
+    content = Content(text)
+    for start, end, kind in _parts(page, line, text):
+        content = content.stylize(style(kind), start, end)
+    if page.first <= line <= page.last:
+        for start, end in term_spans(text, page.terms):
+            content = content.stylize(style("term"), start, end)
+    for start, end in needle_spans(text, needle):
+        content = content.stylize(style("found"), start, end)
+    if cut:
+        size = page.source.line_bytes(line)
+        content += Content.styled(f" … ({size:,} bytes in this line)", style("note"))
+    return content
+
+
+def _parts(page: Page, line: int, text: str) -> Iterator[tuple[int, int, str]]:
+    match page.kind:
+        case "markdown":
+            return line_styles(text, page.outline is not None and page.outline.in_fence(line))
+        case "json":
+            return json_styles(text)
+        case _:
+            return iter(())
