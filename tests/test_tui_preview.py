@@ -17,7 +17,11 @@ from tui.widgets.preview import Page, Preview
 
 
 class PreviewApp(App[None]):
-    CSS = "Preview { height: 1fr; scrollbar-size: 0 0; }"
+    CSS = """
+    Preview { height: 1fr; scrollbar-size: 0 0; }
+    Preview > .preview--key { color: #0000ff; }
+    Preview > .preview--string { color: #00ff00; }
+    """
 
     def compose(self) -> ComposeResult:
         yield Preview()
