@@ -69,6 +69,12 @@ class EmbeddingDesk:
         return embedder.identity if embedder is not None else None
 
     @property
+    def is_local(self) -> bool:
+        """Whether the vectors are made by this machine's processor, as far as is known."""
+        identity = self.identity
+        return identity is not None and not identity.endpoint
+
+    @property
     def failure(self) -> EmbeddingError | None:
         """Why nobody is asked at the moment; None while all goes well."""
         return self._feed.failure if self._feed is not None else None

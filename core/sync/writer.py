@@ -67,6 +67,7 @@ class WriterRole:
         self._purge_at = time.monotonic() if owes_purge(database) else None
         self._last_full = time.monotonic()
         self._warm_at: float | None = None
+        self._wants_vectors = options.resident
         self.scans: dict[Source, Scan] = {}
         self.last_report: SyncReport | None = None
         self.progress: Progress | None = None
@@ -90,6 +91,7 @@ class WriterRole:
         return self.last_report is None or self.last_report.failed > 0 or self.is_busy
 
     def enqueue(self, request: SyncRequested) -> None:
+        self._wants_vectors |= request.ticket is None or request.ticket.vectors
         self._flights.add(request, self._current)
 
     def receive(self, message: VectorsReady | BatchHeard | QueryFailed) -> None:
@@ -119,12 +121,19 @@ class WriterRole:
             self._begin(self._flights.pop())
         if self._current is not None:
             self._advance()
-        self.desk.pump()
+        if self._may_embed():
+            self.desk.pump()
         self._settle()
         self._purge_again()
         self._warm_up()
         if self._unsettled >= SETTLE_DOCUMENTS and not self.is_busy:
             self._join_segments()
+
+    def _may_embed(self) -> bool:
+        """Words come first: a model on this machine would take the processor from the sync that makes them."""
+        if not self._wants_vectors:
+            return False
+        return self._current is None or self._current.is_targeted or not self.desk.is_local
 
     def _warm_up(self) -> None:
         """Load in a quiet moment what the first change of a file would have to wait for, and the user with it."""
@@ -154,6 +163,7 @@ class WriterRole:
             return
         self._last_poll = now
         for asked in self._requests.take("sync"):
+            self._wants_vectors = True
             self._flights.add(from_payload(asked.payload), self._current, external=asked.id)
 
     def _run_targeted(self, outer: Flight) -> None:
