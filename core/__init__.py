@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from core.text.headings import Outline as Outline
     from core.text.headings import read_outline as read_outline
     from core.text.lines import LineSource as LineSource
+    from core.text.lines import Piece as Piece
     from core.text.visible import visible as visible
     from core.text.words import counted as counted
     from core.text.words import skip_words as skip_words
@@ -89,6 +90,7 @@ _PLACES = {
     "NotAllowed": "core.errors",
     "Offer": "core.offers",
     "Outline": "core.text.headings",
+    "Piece": "core.text.lines",
     "Progress": "core.types",
     "Promises": "core.offers",
     "Reindexed": "core.rereading",

@@ -238,3 +238,36 @@ def test_only_regular_files_open(tmp_path: Path) -> None:
     with pytest.raises(Undecodable):
         LineSource.open(tmp_path / "bin.md")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 10_000])
+def test_pieces_together_are_the_whole_text(tmp_path: Path, encoding: str, size: int) -> None:
+    text = "one\r\n\n日本語のテキスト😀 e\u0301\nthree three three\nlast without end"
+    path = tmp_path / "x.txt"
+    path.write_bytes(("\ufeff" + text).encode(encoding) if encoding == "utf-16-be" else text.encode(encoding))
+    with LineSource.open(path) as source:
+        pieces = list(source.pieces(size=max(size, 2)))
+        whole = split_lines("".join(piece.text for piece in pieces).replace("\r\n", "\n"))
+        assert whole == source.lines(1, source.line_count)
+        assert sum(piece.size for piece in pieces) == source.span_bytes(1, source.line_count)
+        assert all(piece.size <= max(size, 2) for piece in pieces)
+
+
+def test_pieces_begin_and_end_where_they_are_asked_to() -> None:
+    source = LineSource.from_text("".join(f"line {n}\n" for n in range(1, 100)))
+    assert "".join(piece.text for piece in source.pieces(3, 4)) == "line 3\nline 4\n"
+    assert list(source.pieces(100)) == []
+    assert list(source.pieces(5, 4)) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_part_of_a_line_begins_with_a_character(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(f"before\n{'aé語😀' * 500}\nafter\n".encode(encoding))
+    with LineSource.open(path) as source:
+        line = source.line(2)
+        for characters in (0, 1, 2, 3, 997, 1998):
+            offset = source.offset_of(2, 0, characters)
+            assert source.part(2, offset, 5) == line[characters : characters + 5]
+        assert source.part(2, 1 << 40, 5) == ""

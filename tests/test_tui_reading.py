@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from core import LineSource, Memory
-from tui.finding import find_lines, line_range, needle_spans
+from core import Memory
+from tui.finding import line_range
 
 FILES = {
     "memory/long.md": "# Long\n\n" + "".join(f"line {n} [/x] {'Café' if n % 50 == 0 else ''}\n" for n in range(3, 401)),
@@ -49,23 +48,6 @@ def gutter(running: Any, mark: str) -> list[str]:
 )
 def test_a_line_or_a_range_is_read(text: str, lines: tuple[int, int] | None) -> None:
     assert line_range(text) == lines
-
-
-def test_words_are_found_without_case_and_accents_in_line_order() -> None:
-    source = LineSource.from_text("Über\n\nx ÜBER über\nsober\n" + "a\n" * 300 + "u\u0308ber\n")
-    assert find_lines(source, "uber", threading.Event()).lines == (1, 3, 305)
-    assert needle_spans("x ÜBER über", "uber") == [(2, 6), (7, 11)]
-
-
-def test_finding_stops_when_asked() -> None:
-    stop = threading.Event()
-    stop.set()
-    assert find_lines(LineSource.from_text("a\n"), "a", stop).lines == ()
-
-
-def test_matches_follow_each_other_around_the_ends() -> None:
-    found = find_lines(LineSource.from_text("a\nb\na\n"), "a", threading.Event())
-    assert [found.step(1, 1), found.step(3, 1), found.step(1, -1), found.step(2, 0)] == [3, 1, 3, 3]
 
 
 async def test_a_line_number_goes_to_that_line(deck: Any, memory: Memory, reading: Any) -> None:

@@ -8,10 +8,10 @@ import os
 import re
 import stat
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.errors import Undecodable
 from core.text.words import counted
@@ -27,6 +27,7 @@ _BLOCK_BYTES = 4 << 20
 _WINDOW_LINES = 128
 _WINDOW_BYTES = 1 << 20
 _WINDOWS_KEPT = 8
+_PIECE_BYTES = 1 << 17
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -83,6 +84,19 @@ def scrub(text: str) -> str:
     if text.isascii():
         return text.replace("\0", REPLACEMENT)
     return _SURROGATE.sub(REPLACEMENT, text.replace("\0", REPLACEMENT))
+
+
+class Piece(NamedTuple):
+    """Text of whole lines from `line` on or, where `is_part`, of one long line from its byte `offset` on.
+
+    `size` is how many bytes it takes in the file.
+    """
+
+    line: int
+    offset: int
+    text: str
+    size: int
+    is_part: bool
 
 
 class LineSource:
@@ -157,11 +171,72 @@ class LineSource:
             first = end + 1
         return found if width is None else [text[:width] for text in found]
 
+    def pieces(self, first: int = 1, last: int | None = None, *, size: int = _PIECE_BYTES) -> Iterator[Piece]:
+        """The text of lines `first` to `last` in pieces of at most `size` bytes; only the last of a line has its LF.
+
+        Nothing is kept of what was read. Raises OSError.
+        """
+        number = max(1, first)
+        end = self.line_count if last is None else min(self.line_count, last)
+        while number <= end:
+            start = int(self._starts[number - 1])
+            until = min(int(self._starts.searchsorted(start + size, side="right")) - 1, end)
+            if until < number:
+                yield from self._parts(number, size)
+                number += 1
+                continue
+            length = self._span(number, until)
+            text = _clean(self._read(start, length).decode(self._codec, "replace"))
+            yield Piece(number, 0, text, length, False)
+            number = until + 1
+
+    def _parts(self, number: int, size: int) -> Iterator[Piece]:
+        """One long line."""
+        start, length = int(self._starts[number - 1]), self.line_bytes(number)
+        decoder = codecs.getincrementaldecoder(self._codec)("replace")
+        at = 0
+        while at < length and (data := self._read(start + at, min(size, length - at))):
+            offset = at - len(decoder.getstate()[0])
+            at += len(data)
+            yield Piece(number, offset, _clean(decoder.decode(data, at >= length)), len(data), True)
+
+    def part(self, number: int, offset: int, width: int) -> str:
+        """Up to `width` characters of a line, from its byte `offset` on, or from the character that it falls into."""
+        start, length = int(self._starts[number - 1]), self.line_bytes(number)
+        offset = max(0, min(offset, length))
+        if self._codec.startswith("utf-16"):
+            offset -= offset % 2
+            high = self._read(start + offset + (self._codec == "utf-16-le"), 1)
+            offset -= 2 if offset and high and 0xDC <= high[0] < 0xE0 else 0
+        else:
+            before = self._read(start + max(offset - 3, 0), min(offset, 3) + 1)
+            while offset > 0 and len(before) > 1 and 0x80 <= before[-1] < 0xC0:
+                before, offset = before[:-1], offset - 1
+        data = self._read(start + offset, min(length - offset, 4 * width + 8))
+        lines = split_lines(_clean(data.decode(self._codec, "replace")))
+        return lines[0][:width] if lines else ""
+
+    def offset_of(self, number: int, offset: int, characters: int) -> int:
+        """The byte of a line at which its character stands that comes `characters` after the one at byte `offset`."""
+        start, length = int(self._starts[number - 1]), self.line_bytes(number)
+        data = self._read(start + offset, min(length - offset, 4 * characters + 8))
+        low, high = 0, len(data)
+        while low < high:  # the first so many bytes that give more characters than asked for
+            middle = (low + high) // 2
+            if len(codecs.getincrementaldecoder(self._codec)("replace").decode(data[:middle])) > characters:
+                high = middle
+            else:
+                low = middle + 1
+        return offset + max(low - 1, 0)
+
     def line_bytes(self, number: int) -> int:
         """How many bytes a line takes in the file, its line end included; 0 beyond the end."""
-        if not 1 <= number <= self.line_count:
-            return 0
-        return int(self._starts[number] - self._starts[number - 1])
+        return self._span(number, number) if 1 <= number <= self.line_count else 0
+
+    def span_bytes(self, first: int, last: int) -> int:
+        """How many bytes lines `first` to `last` take in the file."""
+        first, last = max(first, 1), min(last, self.line_count)
+        return self._span(first, last) if first <= last else 0
 
     def line_reader(self, number: int) -> Callable[[int], bytes]:
         """Reads the bytes of one line with its line end, piece by piece; b"" at its end and beyond the last line."""

@@ -207,7 +207,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
 
     def action_query(self) -> None:
         self.preview_size = "split" if self.preview_size == "full" else self.preview_size
-        self.input.focus()
+        self.set_focus(self.input)  # at once: letters follow
 
     def action_back(self) -> None:
         if self.leave_reading():

@@ -6,9 +6,10 @@ import asyncio
 import threading
 
 from textual import work
+from textual.message import Message
 
-from core import Citation
-from tui.finding import Found, find_lines, line_range
+from core import Citation, LineSource
+from tui.finding import Finding, Place, Seen, line_range, look_through
 from tui.screens.base import DeckScreen
 from tui.text import counted, shown
 from tui.widgets.preview import Page, Preview
@@ -18,12 +19,23 @@ COPIED_LINES = 10_000
 """Lines of a selection that are copied; more would not fit into a terminal's clipboard."""
 
 
+class MatchesCame(Message):
+    """What a search in the document has seen since the last time."""
+
+    def __init__(self, finding: Finding, seen: Seen) -> None:
+        super().__init__()
+        self.finding = finding
+        self.seen = seen
+
+
 class ReadingScreen(DeckScreen):
     """Subclasses compose a `Preview` and a `Prompt` and say how the document gets onto the screen (`show_reader`)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Found | None = None
+        self._finding: Finding | None = None
+        self._wanted_step: int | None = None
+        self._stop = threading.Event()
 
     @property
     def preview(self) -> Preview:
@@ -32,6 +44,9 @@ class ReadingScreen(DeckScreen):
     @property
     def prompt(self) -> Prompt:
         return self.query_one(Prompt)
+
+    def on_unmount(self) -> None:
+        self._stop.set()
 
     def show_reader(self) -> None:
         """Have the preview on the screen and in focus."""
@@ -53,9 +68,11 @@ class ReadingScreen(DeckScreen):
         elif self.preview.has_focus and self.preview.selection is not None:
             self.preview.select(0, 0)
             self.entitle()
+        elif self.preview.has_focus and self._stop_finding():
+            self.entitle()
         elif self.preview.has_focus and self.preview.needle:
             self.preview.mark_words("")
-            self._found = None
+            self._finding = None
             self.entitle()
         else:
             return False
@@ -155,43 +172,86 @@ class ReadingScreen(DeckScreen):
             return
         if not needle:
             self.action_find()
-        elif self._found is None or self._found.source is not page.source:
+        elif self._finding is None or self._finding.source is not page.source:
             self.find(needle, by)
         else:
-            self._go_on(self._found, by)
+            self._wanted_step = by
+            self._go_on(self._finding)
 
     @work(exclusive=True, group="find", exit_on_error=False)
     async def find(self, needle: str, by: int) -> None:
-        """Mark words in the document that is shown and go to a line that has them."""
+        """Mark words in the document that is shown and go to a line that has them as soon as one is known."""
         page = self.preview.page
         if page is None:
             return
-        cancel = threading.Event()
+        start = self.preview.current_line
+        finding, cancel = Finding(page.source, needle, start), threading.Event()
+        self._finding, self._wanted_step, self._stop = finding, by, cancel
+        self.preview.mark_words(needle)
+        self.entitle()
+
+        def look() -> None:
+            for seen in look_through(page.source, needle, start, cancel):
+                self.post_message(MatchesCame(finding, seen))
+
         try:
-            found = await asyncio.to_thread(find_lines, page.source, needle, cancel)
+            await asyncio.to_thread(look)
         except OSError as error:
-            self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
-            return
+            if finding is self._finding and page.source is self._source:
+                finding.state = "stopped"
+                self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
         finally:
             cancel.set()
-        if self.preview.page is None or self.preview.page.source is not page.source:
-            return
-        self._found = found
-        self.preview.mark_words(needle)
-        self._go_on(found, by)
 
-    def _go_on(self, found: Found, by: int) -> None:
-        line = found.step(self.preview.current_line, by)
-        if line is None:
-            self.deck.say(f"not in this file: {shown(found.needle)}")
+    def on_matches_came(self, event: MatchesCame) -> None:
+        event.stop()
+        finding = event.finding
+        if finding is not self._finding or finding.source is not self._source:
+            if finding is self._finding:
+                self._stop.set()
+            return
+        finding.add(event.seen)
+        if self._wanted_step is not None:
+            self._go_on(finding)
         else:
-            self.preview.point_at(line)
+            self.entitle()
+
+    def _go_on(self, finding: Finding) -> None:
+        """Do the step that was asked for, or wait until it can be done."""
+        by, pointed = self._wanted_step or 0, self.preview.pointed_at
+        at = Place(*pointed) if pointed is not None else Place(self.preview.current_line)
+        if by > 0 and pointed is None:
+            at = at._replace(offset=1 << 62)
+        step = finding.step(at, by)
+        if step is not None or finding.state != "looking":
+            self._wanted_step = None
+        if step is not None:
+            place, wraps = step
+            self.preview.point_at(*place)
+            if wraps and (place != at or by):
+                self.deck.say("on from the first line" if by >= 0 else "on from the last line")
+        elif finding.state != "looking":
+            self.deck.say(f"not in this file: {shown(finding.needle)}")
         self.entitle()
+
+    def _stop_finding(self) -> bool:
+        """End a search that goes on; what it has found stays."""
+        finding = self._finding
+        if finding is None or finding.state != "looking" or finding.source is not self._source:
+            return False
+        self._stop.set()
+        finding.state, self._wanted_step = "stopped", None
+        self.deck.say(f"stopped after {finding.share:.0%} of the file")
+        return True
+
+    @property
+    def _source(self) -> LineSource | None:
+        return self.preview.page.source if self.preview.page is not None else None
 
     @property
     def found_words(self) -> str:
         """What the title says of a find, "" without one."""
-        found, page = self._found, self.preview.page
-        if found is None or page is None or found.source is not page.source:
+        finding = self._finding
+        if finding is None or finding.source is not self._source:
             return ""
-        return f"{found.says(self.preview.pointed)} · "
+        return f"{finding.says(Place(*(self.preview.pointed_at or (0, 0))))} · "

@@ -236,7 +236,7 @@ class SessionsScreen(ListingScreen):
 
     def action_query(self) -> None:
         self.size_of_messages = "split" if self.size_of_messages == "full" else self.size_of_messages
-        self.input.focus()
+        self.set_focus(self.input)  # at once: letters follow
 
     def action_preview_size(self) -> None:
         sizes = [size for size in SIZES if not (self.has_class("-listonly") and size == "off")]

@@ -17,6 +17,8 @@ from tui.widgets.markdown_style import line_styles
 
 LINE_LIMIT = 2000
 """Characters of a line that are drawn; the rest is counted."""
+LEAD = 200
+"""Bytes that are drawn before a place far into a line."""
 _TAB = 4
 
 Kind = Literal["markdown", "json", "plain"]
@@ -56,25 +58,31 @@ class Page:
         return self.outline.trail(line) if self.outline is not None else ()
 
 
-def drawn_line(page: Page, line: int, needle: str, style: Callable[[str], Style]) -> Content:
-    """A line with its parts, the query's words and the words looked for in their styles; cut where it is long."""
+def drawn_line(page: Page, line: int, needle: str, style: Callable[[str], Style], offset: int = 0) -> Content:
+    """A line with its parts, the query's words and the words looked for in their styles; cut where it is long.
+
+    With an `offset` it is the part around that byte of the line.
+    """
+    source = page.source
+    start = max(offset - LEAD, 0) if offset else 0
     try:
-        text = page.source.line(line, width=LINE_LIMIT + 1)
+        read = source.part(line, start, LINE_LIMIT + 1) if start else source.line(line, width=LINE_LIMIT + 1)
     except OSError as error:
         return Content.styled(f"cannot be read any more: {visible(str(error))}", style("note"))
-    cut = len(text) > LINE_LIMIT
-    text = visible(text[:LINE_LIMIT].expandtabs(_TAB))
+    text = visible(read[:LINE_LIMIT].expandtabs(_TAB))
     content = Content(text)
-    for start, end, kind in _parts(page, line, text):
-        content = content.stylize(style(kind), start, end)
+    for first, last, kind in _parts(page, line, text) if not start else ():
+        content = content.stylize(style(kind), first, last)
     if page.first <= line <= page.last:
-        for start, end in term_spans(text, page.terms):
-            content = content.stylize(style("term"), start, end)
-    for start, end in needle_spans(text, needle):
-        content = content.stylize(style("found"), start, end)
-    if cut:
-        size = page.source.line_bytes(line)
-        content += Content.styled(f" … ({size:,} bytes in this line)", style("note"))
+        for first, last in term_spans(text, page.terms):
+            content = content.stylize(style("term"), first, last)
+    for first, last in needle_spans(text, needle):
+        content = content.stylize(style("found"), first, last)
+    if start:
+        content = Content.styled(f"(from byte {start:,}) … ", style("note")) + content
+    if len(read) > LINE_LIMIT or start:
+        more = " …" if len(read) > LINE_LIMIT else ""
+        content += Content.styled(f"{more} ({source.line_bytes(line):,} bytes in this line)", style("note"))
     return content
 
 

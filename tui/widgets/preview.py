@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.style import Style
 
 from core import LineSource, Outline
+from tui.finding import needle_spans
 from tui.row_steps import Place, back, last_page, step
 from tui.widgets.page import Page as Page
 from tui.widgets.page import drawn_line
@@ -51,6 +52,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self.page: Page | None = None
         self.needle = ""
         self.pointed = 0
+        self._offset = 0
         self._selected = (0, 0)
         self._skip = 0
         self._left = 0
@@ -76,7 +78,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if before is not None and before.place == page.place:
             self._place(self.top_line - 1, self._skip)
         else:
-            self.pointed, self._selected = 0, (0, 0)
+            self.pointed, self._offset, self._selected = 0, 0, (0, 0)
             self.go_to(page.best or page.first or 1)
 
     def add_outline(self, source: LineSource, outline: Outline) -> None:
@@ -91,7 +93,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if self.page is not None:
             self.page.source.close()
         self.page = None
-        self.pointed, self._selected = 0, (0, 0)
+        self.pointed, self._offset, self._selected = 0, 0, (0, 0)
         self._forget()
         self._place(0, 0)
 
@@ -106,14 +108,35 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if line not in self._lines_in_view():
             self._place(*self._above(line - 1, self._height // 3))
 
-    def point_at(self, line: int) -> None:
-        """Go to a line and mark it with `>`: what someone asked for or found."""
-        self.pointed = min(max(line, 1), self._line_count)
-        if self.pointed in self._lines_in_view():
-            self._drawn = None
-            self.refresh()
-        else:
+    def point_at(self, line: int, offset: int = 0) -> None:
+        """Go to a line and mark it with `>`: what someone asked for or found, `offset` bytes into it if that is far.
+
+        Where words are marked, the row comes into view that has them.
+        """
+        if offset or self._offset:
+            self._forget()
+        self.pointed, self._offset = min(max(line, 1), self._line_count), offset
+        row = self._row_with_needle(self.pointed)
+        if row > 0:
+            last = step(self._rows_of, self._line_count, self._top, self._height - 1)
+            if not self._top <= (self.pointed - 1, row) <= last:
+                self._place(*back(self._rows_of, (self.pointed - 1, row), self._height // 3))
+        elif self.pointed not in self._first_rows_in_view():
             self.go_to(self.pointed)
+        self._drawn = None
+        self.refresh()
+
+    @property
+    def pointed_at(self) -> tuple[int, int] | None:
+        """The line pointed at and how many bytes into it, while it is in view."""
+        return (self.pointed, self._offset) if self.pointed in self._lines_in_view() else None
+
+    def _row_with_needle(self, line: int) -> int:
+        """The first row of a line that has the words looked for; 0 for none."""
+        if not self.needle or not line:
+            return 0
+        rows = self._rows_of(line - 1)
+        return next((n for n, row in enumerate(rows) if needle_spans(row.plain, self.needle)), 0)
 
     def select(self, first: int, last: int) -> None:
         """Select lines; `last` is the end that moves. (0, 0) selects nothing."""
@@ -122,7 +145,8 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if last:
             self.point_at(last)
         else:
-            self.pointed = 0
+            self.pointed, self._offset = 0, 0
+            self._forget()
             self.refresh()
 
     @property
@@ -134,7 +158,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     def mark_words(self, needle: str) -> None:
         """Mark words wherever they stand; "" takes the marks away."""
         if not needle:
-            self.pointed = 0
+            self.pointed, self._offset = 0, 0
         if needle != self.needle:
             self.needle = needle
             self._forget()
@@ -144,6 +168,10 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         """The start of a whole line at most `rows` rows above line `index`."""
         above, skip = back(self._rows_of, (index, 0), rows)
         return (above + 1, 0) if skip else (above, 0)
+
+    @property
+    def _top(self) -> Place:
+        return self.top_line - 1, self._skip
 
     @property
     def top_line(self) -> int:
@@ -213,7 +241,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _step(self, rows: int) -> None:
         """So many rows down, or up where `rows` is negative."""
-        self._place(*step(self._rows_of, self._line_count, (self.top_line - 1, self._skip), rows))
+        self._place(*step(self._rows_of, self._line_count, self._top, rows))
 
     def _bottom_place(self) -> Place:
         if self._bottom is None and self._line_count:
@@ -240,7 +268,9 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if cached is not None:
             return cached
         assert self.page is not None
-        content = drawn_line(self.page, index + 1, self.needle, self._style)
+        content = drawn_line(
+            self.page, index + 1, self.needle, self._style, self._offset if index + 1 == self.pointed else 0
+        )
         width = max(self.scrollable_content_region.width - self._gutter, 4)
         rows = content.wrap(width) if self.wrap and content.cell_length > width else [content]
         self._rows[index] = rows
@@ -249,11 +279,14 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     def _lines_in_view(self) -> set[int]:
         return {line for line, _, _ in self._page_rows()}
 
+    def _first_rows_in_view(self) -> set[int]:
+        return {line for line, first, _ in self._page_rows() if first}
+
     def _page_rows(self) -> list[tuple[int, bool, Content]]:
         """(line, whether it is the line's first row, text) from the top of the view down."""
         if self._drawn is None:
             drawn: list[tuple[int, bool, Content]] = []
-            index, skip = self.top_line - 1, self._skip
+            index, skip = self._top
             while len(drawn) < self._height and index < self._line_count:
                 drawn += [(index + 1, n == 0, row) for n, row in enumerate(self._rows_of(index)) if n >= skip]
                 index, skip = index + 1, 0

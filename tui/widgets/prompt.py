@@ -49,7 +49,8 @@ class Prompt(Horizontal):
         field.value = value
         field.cursor_position = len(value)
         self.display = True
-        field.focus()
+        # At once: what is typed next must not be taken for keys of the screen.
+        self.screen.set_focus(field)
 
     def close(self) -> None:
         before, self._before = self._before, None
