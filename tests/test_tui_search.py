@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import stat
 import threading
 from collections.abc import Callable
@@ -277,6 +278,24 @@ async def test_a_failing_search_says_so_and_typing_goes_on(
         assert any("Check the disk." in row for row in running.lines())
         await running.type("x")
         assert screen_of(running).input.value == "coffeex"
+
+
+@pytest.mark.parametrize(("key", "variable"), [("e", "EDITOR"), ("vertical_line", "PAGER")])
+async def test_where_a_file_lies_is_looked_up_beside_the_app(
+    deck: Any, memory: Memory, monkeypatch: pytest.MonkeyPatch, key: str, variable: str
+) -> None:
+    threads: list[threading.Thread] = []
+    absolute = memory.absolute
+    monkeypatch.setattr(memory, "absolute", lambda path: threads.append(threading.current_thread()) or absolute(path))
+    async with deck(memory, query="extension fail load", environ={variable: "no-such-program"}) as running:
+        running.app.suspend = contextlib.nullcontext
+        await running.until(lambda: running.app.screen.hits.items)
+        await running.press("tab")
+        threads.clear()
+        await running.press(key)
+        await running.until(lambda: any("no-such-program cannot be started" in toast for toast in running.toasts))
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 async def test_the_editor_gets_the_line_that_matches(deck: Any, memory: Memory, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual import events
 
-from core import Memory
+from core import Memory, visible
 from tests.transcript_home import AGENTS, PI, copy_samples, pi_file, write_pi
 from tui.screens.saved import Saved
 from tui.screens.sessions import SessionsScreen
@@ -188,6 +188,26 @@ async def test_the_editor_opens_the_transcript_at_the_message(deck: Any, memory:
         await running.press("enter", "J", "e")
         await running.until((tmp_path / "argv").exists)
         assert (tmp_path / "argv").read_text().split() == ["+3", str(pi_file(tmp_path / "home"))]
+
+
+async def test_the_pager_gets_a_transcript_masked_in_a_private_file_that_goes(
+    deck: Any, memory: Memory, tmp_path: Path
+) -> None:
+    pager = tmp_path / "less"
+    pager.write_text('#!/bin/sh\ncd "${0%/*}"; cp "$2" text; stat -c %a "$2" > mode; printf "%s\\n" "$@" > argv\n')
+    pager.chmod(pager.stat().st_mode | stat.S_IXUSR)
+    async with deck(memory, environ={"PAGER": str(pager)}) as running:
+        running.app.suspend = lambda: __import__("contextlib").nullcontext()
+        screen = await opened(running)
+        await running.press("enter", "J", "vertical_line")
+        await running.until((tmp_path / "argv").exists)
+        line, name = (tmp_path / "argv").read_text().split()
+        with memory.lines(screen.path) as source:
+            expected = source.lines(1, source.line_count)
+    assert line == "+3"
+    assert (tmp_path / "mode").read_text() == "600\n"
+    assert (tmp_path / "text").read_text().splitlines() == [visible(text) for text in expected]
+    assert not Path(name).exists()
 
 
 # -- from hit to hit

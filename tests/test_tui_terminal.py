@@ -231,6 +231,34 @@ def test_the_editor_opens_the_file_at_the_line_and_the_app_comes_back(run: Run, 
     assert terminal.restored
 
 
+def test_the_pager_shows_the_file_from_the_line_on_and_the_app_comes_back(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "less"
+    script.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$OUT"\necho PAGED; read key; : > "$(dirname "$OUT")/done"\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    terminal = run(QUERY="descaling", PAGER=f"{script} -R", OUT=str(tmp_path / "argv"))
+    terminal.press("\t")
+    terminal.press("|")
+    terminal.until("PAGED")
+    assert terminal.restored
+    before = len(terminal.output)
+    terminal.press("\n")
+    terminal.wait_for((tmp_path / "done").exists, "the pager's end")
+    terminal.until("coffee.md", before)
+    assert (tmp_path / "argv").read_text().splitlines() == ["-R", "+3", str(tmp_path / "ws/memory/coffee.md")]
+    terminal.press("q")
+    assert terminal.wait() == 0
+    assert terminal.restored
+
+
+def test_a_missing_pager_leaves_the_app_on_the_screen(run: Run) -> None:
+    terminal = run(QUERY="needle", PAGER="no-such-pager")
+    terminal.press("\t")
+    terminal.press("|")
+    terminal.until("no-such-pager cannot be started")
+    terminal.press("q")
+    assert terminal.wait() == 0
+
+
 def test_nothing_of_a_file_is_obeyed_by_the_terminal(run: Run) -> None:
     terminal = run(QUERY="needle")
     terminal.press("\t")

@@ -118,6 +118,7 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("copy.citation", "ctrl+y,y", "copy_citation", "Copy the citation", "browse", "cite", 30),
     KeyBinding("copy.text", "Y", "copy_cited", "Copy the cited text", "browse", "text", 35),
     KeyBinding("open.editor", "e,f6", "edit", "Open in $EDITOR at the line", "browse", "editor", 60),
+    KeyBinding("open.pager", "vertical_line", "page", "Show in $PAGER from the line on", "browse"),
     KeyBinding("preview.size", "ctrl+o", "preview_size", "Preview: split, full, off", "browse", "size", 40),
     KeyBinding("preview.wrap", "w", "preview_wrap", "Wrap long lines, or not", "preview", "wrap", 70),
     KeyBinding("preview.goto", "number_sign,ctrl+g", "goto", "Go to a line: 123 or 120-140", "browse", "line", 75),
@@ -170,6 +171,7 @@ ALWAYS = ("app.quit", "app.palette")
 _NAMES = {
     "question_mark": "?", "colon": ":", "slash": "/", "left_square_bracket": "[", "right_square_bracket": "]",
     "number_sign": "#", "full_stop": ".", "comma": ",", "minus": "-", "plus": "+", "asterisk": "*",
+    "vertical_line": "|",
     "space": "space", "enter": "↵", "escape": "esc", "down": "↓", "up": "↑", "left": "←", "right": "→",
     "pagedown": "pgdn", "pageup": "pgup", "delete": "del", "backspace": "bksp",
 }  # fmt: skip

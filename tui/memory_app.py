@@ -6,7 +6,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from typing import Literal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, TypeVar
 
 from textual import work
 from textual.app import App
@@ -14,15 +16,17 @@ from textual.driver import Driver
 from textual.reactive import var
 from textual.worker import Worker, WorkerState
 
-from core import MemdeckError, Memory, NotAllowed
+from core import MemdeckError, Memory
 from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
-from tui.editor import edit_at
+from tui.editor import editor_command, open_outside, pager_command
 from tui.event_log import LogLine, log_line
 from tui.options import AppOptions
+from tui.pages import write_masked
 from tui.state import DeckState
 from tui.text import shown
 
+T = TypeVar("T")
 BATCH_SECONDS = 0.25
 STATUS_SECONDS = 1.0
 BUSY_STATUS_SECONDS = 4.0  # reading the status scans the folders
@@ -130,14 +134,41 @@ class MemoryApp(App[None], inherit_bindings=False):
         else:
             self.say("too long for the terminal's clipboard; e opens the file", "warning")
 
-    def edit(self, path: str, line: int) -> None:
-        """Open a document in $EDITOR at a line, on the terminal that the app leaves meanwhile."""
+    # Stepping aside
+
+    @work(exclusive=True, group="outside", exit_on_error=False)
+    async def edit(self, path: str, line: int, after: Callable[[], object] = lambda: None) -> None:
+        """Open a document in $EDITOR at a line, on the terminal that the app leaves meanwhile; then do `after`."""
+        place = await self._found(path, self.memory.absolute)
+        if place is not None:
+            self._step_aside(editor_command, place, line)
+            after()
+
+    @work(exclusive=True, group="outside", exit_on_error=False)
+    async def page(self, path: str, line: int) -> None:
+        """Show a document in $PAGER from a line on; of a transcript its masked text, in a private file."""
+        if not path.startswith("sessions/"):
+            place = await self._found(path, self.memory.absolute)
+            if place is not None:
+                self._step_aside(pager_command, place, line)
+            return
+        written = await self._found(path, lambda path: write_masked(self.memory, path))
+        if written is not None:
+            with written:
+                self._step_aside(pager_command, Path(written.name), line)
+
+    async def _found(self, path: str, find: Callable[[str], T]) -> T | None:
+        """What `find` gives of a document, beside the app's loop; None, and a word to the user, if there is nothing."""
         try:
-            place = self.memory.absolute(path)
-            problem = edit_at(place, line, environ=self.options.environ, suspend=self.suspend)
-        except NotAllowed as error:
-            problem = str(error)
+            return await asyncio.to_thread(find, path)
         except FileNotFoundError:
-            problem = f"{path} is gone"
+            self.say(f"{path} is gone", "warning")
+        except (MemdeckError, OSError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self.say(why if path in why else f"{path}: {why}", "warning")
+        return None
+
+    def _step_aside(self, command: Callable[[Mapping[str, str], Path, int], list[str]], place: Path, line: int) -> None:
+        problem = open_outside(command, place, line, environ=self.options.environ, suspend=self.suspend)
         if problem:
             self.say(problem, "warning")

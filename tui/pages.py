@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from typing import IO
 
-from core import Citation, Hit, LineSource, Memory, read_outline
+from core import Citation, Hit, LineSource, Memory, read_outline, visible
 from tui.text import MARK_LIMIT, term_spans
 from tui.widgets.page import Page, kind_of
 
@@ -81,6 +83,23 @@ def cited_text(memory: Memory, target: Target) -> str:
     opened = open_page(memory, target)
     with opened.page.source as source:
         return "\n".join(source.lines(opened.page.first, opened.page.last - opened.page.first + 1))
+
+
+def write_masked(memory: Memory, path: str) -> IO[str]:
+    """A transcript's masked text, line for line, in a file that only this user may read and that goes when closed.
+
+    Blocks on the disk. Raises NotAllowed, OSError, Undecodable.
+    """
+    written = tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="memdeck-", suffix=".txt")  # noqa: SIM115
+    try:
+        with memory.lines(path) as source:
+            for piece in source.pieces():
+                written.write(visible(piece.text, keep_newlines=True))
+        written.flush()
+    except BaseException:
+        written.close()
+        raise
+    return written
 
 
 def _moved(source: LineSource, target: Target) -> int | None:

@@ -53,7 +53,7 @@ def markdown_table() -> str:
     keymap = load_keymap({})
     rows = ["| keys | what they do | where | id |", "|---|---|---|---|"]
     for binding in TABLE:
-        keys = " ".join(f"`{key}`" for key in keymap.all_shown(binding).split())
+        keys = " ".join(f"`{key}`" for key in keymap.all_shown(binding).replace("|", r"\|").split())
         rows.append(f"| {keys} | {binding.says} | {where(binding)} | `{binding.id}` |")
     return "\n".join(rows)
 

@@ -301,14 +301,25 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self.deck.copy(text)
 
     def action_edit(self) -> None:
+        if (target := self._taken()) is not None:
+            self.deck.edit(target.path, self._line_of(target), self.reload)
+
+    def action_page(self) -> None:
+        if (target := self._taken()) is not None:
+            self.deck.page(target.path, self._line_of(target))
+
+    def _taken(self) -> Target | None:
+        """What is to be opened outside; it counts as used."""
         target = self.cited
         if target is None:
             self.deck.say("no file to open")
-            return
-        self.used()
+        else:
+            self.used()
+        return target
+
+    def _line_of(self, target: Target) -> int:
         in_preview = self.opened is not None and self._wanted == target
-        self.deck.edit(target.path, self.preview.current_line if in_preview else max(target.best, 1))
-        self.reload()
+        return self.preview.current_line if in_preview else max(target.best, 1)
 
     def failed_to(self, what: str, error: MemdeckError) -> None:
         self.show_empty(guidance.failure(what, str(error), error.remedy))

@@ -271,12 +271,12 @@ class FilesScreen(BrowseScreen[TreeRow]):
             return str(memory.absolute(row.key))
         return row.key if row.key.startswith("sessions/") else str(memory.workspace / row.key)
 
-    def action_edit(self) -> None:
+    def _taken(self) -> Target | None:
         row = self._row
         if row is not None and row.entry is None:
             self.deck.say("a folder: go to one of its files")
-        else:
-            super().action_edit()
+            return None
+        return super()._taken()
 
     def action_reindex(self) -> None:
         row = self._row

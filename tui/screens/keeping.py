@@ -109,6 +109,13 @@ class KeepingScreen(TalkScreen):
         else:
             self.deck.edit(self.path, 1 if seq is None else self.view.place(seq)[0])
 
+    def action_page(self) -> None:
+        seq = self.talk.current_seq
+        if self.view is None:
+            self.deck.say("no transcript to open")
+        else:
+            self.deck.page(self.path, 1 if seq is None else self.view.place(seq)[0])
+
     # Saving an excerpt
 
     def action_save(self) -> None:
