@@ -109,6 +109,13 @@ class Document:
     details: str | None = None
     line_count: int | None = None
 
+    @property
+    def lines_in_all(self) -> int:
+        """How many lines it has; a last one without an end counts."""
+        if self.line_count is not None:
+            return self.line_count
+        return self.text.count("\n") + (self.text != "" and not self.text.endswith("\n"))
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:

@@ -204,9 +204,6 @@ class Documents(DocumentReader, FileErrors):
         self, document: Document, chunks: int, build: str, scanned_ns: int, now_ms: int, details: str | None
     ) -> int:
         stat = document.stat
-        lines = document.line_count
-        if lines is None:
-            lines = document.text.count("\n") + (document.text != "" and not document.text.endswith("\n"))
         file_id = self._database.value(
             "INSERT INTO files (source, path, absolute, hash, build, size, mtime_ns, ctime_ns, inode, device, "
             "scanned_ns, indexed_ms, lines, chunks, date_ms, warning, dialect, title, details) "
@@ -220,7 +217,13 @@ class Documents(DocumentReader, FileErrors):
             (
                 *(document.source, storable(document.path), storable(document.absolute), document.hash, build),
                 *(stat.size, stat.mtime_ns, stat.ctime_ns, stat.inode, stat.device, scanned_ns, now_ms),
-                *(lines, chunks, document.date_ms, _storable(document.warning), _storable(document.dialect)),
+                *(
+                    document.lines_in_all,
+                    chunks,
+                    document.date_ms,
+                    _storable(document.warning),
+                    _storable(document.dialect),
+                ),
                 *(_storable(document.title), _storable(document.details if details is None else details)),
             ),
         )

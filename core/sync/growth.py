@@ -114,6 +114,9 @@ class StoredSessions:
         self._store = store
         self._local = threading.local()
 
+    def __reduce__(self) -> tuple[type[StoredSessions], tuple[Path]]:
+        return StoredSessions, (self._store,)
+
     def recall(self, path: str) -> Remembered | None:
         """What reading the session of a document path can go on from."""
         with self._snapshot() as reader:

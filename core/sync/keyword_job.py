@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from core.errors import MemdeckError, StoreError, SyncCancelled, Undecodable
 from core.events import FileFailed, FileIndexed, FileRenamed, FileSkipped, SyncProgressed
 from core.store.document_reader import FileRow
 from core.store.forgetting import forgotten
-from core.sync.intake import Intake, Prepared
+from core.sync.intake import Intake
 from core.sync.job_tools import JobCounts, JobTools
 from core.sync.leaving import leave_out, settle_gone
 from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, with_failed, without_forgotten
-from core.types import Document, Progress, Scan, ScannedFile, Source, SyncReason
+from core.sync.reading import Asked, Outcome, asked, read_one
+from core.sync.reading_process import reading_processes
+from core.types import Progress, Scan, ScannedFile, Source, SyncReason
 
 AHEAD = 32
 """Documents read and chunked before the writer gets to them."""
+SMALL_BYTES = 1_000_000
+"""A file up to this size is read by the writer itself when it would wait for other processes: some 0.1 s."""
 COMMIT_SECONDS = 0.25
 """A transaction takes in documents for this long, each of them whole."""
 COMMIT_CHARACTERS = 1_000_000
@@ -28,22 +32,6 @@ COMMIT_CHARACTERS = 1_000_000
 PROGRESS_SECONDS = 0.25
 
 _FileEvent = FileIndexed | FileRenamed | FileFailed | FileSkipped
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What reading one file came to: a document to write, or the same text as before, or an error."""
-
-    file: ScannedFile
-    prepared: Prepared | None = None
-    same: Document | None = None
-    error: Exception | None = None
-    seconds: float = 0.0
-
-    @property
-    def characters(self) -> int:
-        """Of its chunks."""
-        return sum(len(chunk.text) for chunk in self.prepared.chunks) if self.prepared is not None else 0
 
 
 class KeywordJob:
@@ -125,7 +113,7 @@ class KeywordJob:
         while not exhausted:
             if self._cancelled():
                 raise SyncCancelled("the sync was cancelled")
-            batch: list[_Outcome] = []
+            batch: list[Outcome] = []
             events: list[_FileEvent] = []
             first = next(outcomes, None)
             if first is None:
@@ -133,7 +121,7 @@ class KeywordJob:
             self._tools.courtesy.wait()
             started = time.perf_counter()
             with self._tools.database.transaction():
-                outcome: _Outcome | None = first
+                outcome: Outcome | None = first
                 characters = 0
                 while outcome is not None:
                     batch.append(outcome)
@@ -152,37 +140,40 @@ class KeywordJob:
 
     def _read_ahead(
         self, intake: Intake, files: Sequence[ScannedFile], rows: Mapping[Key, FileRow]
-    ) -> Iterator[_Outcome]:
-        waiting: deque[Future[_Outcome]] = deque()
-        todo = iter(files)
+    ) -> Iterator[Outcome]:
+        waiting: deque[Future[Outcome]] = deque()
+        todo = deque(files)
+        processes = reading_processes(intake, sum(file.stat.size for file in files))
+        turns = itertools.cycle(processes)
+
+        def next_asked() -> Asked:
+            file = todo.popleft()
+            return asked(intake, file, rows.get((file.source, file.path)), self.force)
+
         try:
-            while True:
-                while len(waiting) < AHEAD and (file := next(todo, None)) is not None:
-                    row = rows.get((file.source, file.path))
-                    waiting.append(self._tools.executor.submit(self._read, intake, file, row))
-                if not waiting:
-                    return
+            while todo or waiting:
+                while todo and len(waiting) < AHEAD:
+                    if processes:
+                        waiting.append(next(turns).submit(next_asked()))
+                    else:
+                        waiting.append(self._tools.executor.submit(self._read, intake, next_asked()))
+                if processes and not waiting[0].done() and len(waiting) < 2 * AHEAD and _is_small(todo):
+                    waiting.append(_done(self._read(intake, next_asked())))  # better than to wait
+                    continue
                 outcome = waiting.popleft().result()
                 self.counts.seconds["read"] += outcome.seconds
                 yield outcome
         finally:
             for future in waiting:
                 future.cancel()
+            for process in processes:
+                process.close()
 
-    def _read(self, intake: Intake, file: ScannedFile, row: FileRow | None) -> _Outcome:
+    def _read(self, intake: Intake, wanted: Asked) -> Outcome:
         self._tools.courtesy.wait()
-        started = time.perf_counter()
-        try:
-            document = intake.read(file, self.force)
-            if row is not None and row.hash == document.hash and row.build == intake.build and not self.force:
-                return _Outcome(file, same=document, seconds=time.perf_counter() - started)
-            return _Outcome(file, prepared=intake.prepare(document), seconds=time.perf_counter() - started)
-        except FileNotFoundError:
-            return _Outcome(file, seconds=time.perf_counter() - started)
-        except Exception as error:
-            return _Outcome(file, error=error, seconds=time.perf_counter() - started)
+        return read_one(intake, wanted)
 
-    def _write_whole(self, intake: Intake, outcome: _Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
+    def _write_whole(self, intake: Intake, outcome: Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
         """One document, all of it or nothing; what fails is its own error, unless the store itself failed."""
         try:
             with self._tools.database.transaction():
@@ -192,7 +183,7 @@ class KeywordJob:
         except Exception as error:
             return [self._record(outcome.file, error)]
 
-    def _write_one(self, intake: Intake, outcome: _Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
+    def _write_one(self, intake: Intake, outcome: Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
         file, documents, now_ms = outcome.file, self._tools.documents, self._tools.now_ms()
         if outcome.error is not None:
             return [self._record(file, outcome.error)]
@@ -259,6 +250,17 @@ class KeywordJob:
         progress = Progress(completed, total, label)
         self._on_progress(progress)
         self._tools.bus.publish(SyncProgressed(at_ms=self._tools.now_ms(), progress=progress))
+
+
+def _is_small(todo: Sequence[ScannedFile]) -> bool:
+    """Whether the next file is read in a moment."""
+    return bool(todo) and todo[0].stat.size <= SMALL_BYTES
+
+
+def _done(outcome: Outcome) -> Future[Outcome]:
+    future: Future[Outcome] = Future()
+    future.set_result(outcome)
+    return future
 
 
 def _words(error: Exception) -> str:

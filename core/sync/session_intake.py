@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -83,6 +83,11 @@ class SessionIntake:
         self._index = index
         self._session_source = SessionSource()
         self._found: dict[str, Found] = {}
+        self._recipe = (settings, home, dict(environ), counter, agent, workspace, index)
+
+    def __reduce__(self) -> tuple[Callable[..., SessionIntake], tuple[object, ...]]:
+        """Another process gets an intake of its own that knows the sessions which the last scan found."""
+        return _copied, (*self._recipe, self._found)
 
     @property
     def build(self) -> str:
@@ -295,6 +300,23 @@ class SessionIntake:
                 "first": [[bad.line, bad.why] for bad in session.bad_lines],
             }
         return {name: value for name, value in details.items() if value not in ("", None, {}, 0)}
+
+
+def _copied(
+    settings: Settings,
+    home: Path,
+    environ: Mapping[str, str],
+    counter: TokenCounter,
+    agent: str,
+    workspace: Path | None,
+    index: StoredSessions | None,
+    found: dict[str, Found],
+) -> SessionIntake:
+    intake = SessionIntake(
+        settings, home=home, environ=environ, counter=counter, agent=agent, workspace=workspace, index=index
+    )
+    intake._found = found
+    return intake
 
 
 def _may_resume(found: Found) -> bool:

@@ -82,6 +82,9 @@ class TokenCounter:
         self._lengths: npt.NDArray[np.int64]
         self._pieces = _Pieces(self._encode)
 
+    def __reduce__(self) -> tuple[type[TokenCounter], tuple[Path]]:
+        return TokenCounter, (self._ranks,)
+
     def load(self) -> None:
         """Load the ranks now: for a tenth of a second no other thread gets on. Raises MemdeckError."""
         self._loaded()
