@@ -222,6 +222,7 @@ def test_two_weights_of_zero_weigh_nothing(load: Load) -> None:
     ("text", "sources"),
     [
         ('sessions.agents = ["codex"]', ("memory", "sessions")),
+        ('sessions.paths = ["~/talks"]', ("memory", "sessions")),
         ('sources = ["memory"]\nsessions.agents = ["codex"]', ("memory",)),
         ("experimental.sessionMemory = true", ("memory", "sessions")),
         ('sources = ["memory", "sessions"]\nexperimental.sessionMemory = false', ("memory",)),

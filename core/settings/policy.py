@@ -182,7 +182,8 @@ def join_sessions(layers: Sequence[Layer]) -> tuple[tuple[str, ...], Entry | Non
     """`sources` as the switches for sessions leave them, and the entry that decided; None if nothing changes them.
 
     OpenClaw counts "sessions" only with experimental.sessionMemory. In memdeck's own settings that switch adds or takes
-    away "sessions", and `sessions.agents` adds it, each unless `sources` is set in the same layer or later.
+    away "sessions", and `sessions.agents` and `sessions.paths` add it, each unless `sources` is set in the same layer
+    or later.
     """
     foreign = layers[0].entries
     listed = foreign.get("sources")
@@ -201,9 +202,9 @@ def join_sessions(layers: Sequence[Layer]) -> tuple[tuple[str, ...], Entry | Non
             sources, decided = tuple(s for s in sources if s != "sessions") or ("memory",), switched[1]
         elif switched[1].value is True and switched[0] + 1 > position and "sessions" not in sources:
             sources, decided = (*sources, "sessions"), switched[1]
-    agents = top(layers, "sessions.agents")
-    if agents is not None and agents[1].value and agents[0] > position and "sessions" not in sources:
-        sources, decided = (*sources, "sessions"), agents[1]
+    for named in (top(layers, "sessions.agents"), top(layers, "sessions.paths")):
+        if named is not None and named[1].value and named[0] > position and "sessions" not in sources:
+            sources, decided = (*sources, "sessions"), named[1]
     return (sources, decided) if decided is not None else None
 
 
