@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from core import LineSource, Memory
 from tests.test_tui_preview import previewing, rows
+from tui.clipboard import OSC_52_LIMIT
 from tui.finding import FOUND_LIMIT, HEAD, STRIDE, Finding, Place, look_through, needle_spans, plain
+from tui.pages import bounded_text
 from tui.text import folded
 from tui.widgets.preview import Page
 
@@ -249,3 +251,39 @@ async def test_escape_ends_a_search_and_a_new_one_ends_the_old(
         await running.press("escape")
         assert screen.preview.needle == ""
         assert screen.preview.has_focus
+
+
+async def test_a_huge_file_opens_from_search_goes_to_any_line_and_is_copied_in_part(
+    deck: Any, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LineSource, "_load", _bounded(LineSource._load))
+    async with deck(memory, query="small yet") as running:
+        screen = running.app.screen
+        await running.until(lambda: screen.preview.page is not None and screen.preview.page.source.size > 10**8)
+        sent: list[str] = []
+        running.app.copy_to_clipboard = sent.append
+        count = screen.preview.page.source.line_count
+        await running.press("tab", "enter", "number_sign", *str(count - 2), "enter")
+        await running.until(lambda: screen.preview.pointed == count - 2)
+        await running.press("v", "g")
+        assert screen.preview.selection == (1, count - 2)
+        await running.press("Y")
+        await running.until(lambda: any("cut: the first 74,99" in toast for toast in running.toasts))
+    assert len(sent) == 1
+    assert OSC_52_LIMIT - 4 < len(sent[0].encode()) <= OSC_52_LIMIT
+
+
+def _bounded(load: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Refuses to read more than a window of lines at once."""
+
+    def checked(source: LineSource, first: int, last: int) -> list[str]:
+        assert source.span_bytes(first, last) <= MEBIBYTE
+        return load(source, first, last)
+
+    return checked
+
+
+def test_text_is_bounded_at_a_character_and_its_whole_size_is_told() -> None:
+    source = LineSource.from_text("日本語\n" * 10)
+    assert bounded_text(source, 2, 3, 1000) == ("日本語\n日本語", 19)
+    assert bounded_text(source, 1, 10, 13) == ("日本語\n日", 100)

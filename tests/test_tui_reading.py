@@ -137,7 +137,7 @@ async def test_selected_lines_are_cited_and_copied(deck: Any, memory: Memory, re
     async with deck(memory) as running:
         screen = await reading(running)
         copied: list[str] = []
-        running.app.copy = copied.append
+        running.app.copy = lambda text, size=0: copied.append(text)
         await running.press("number_sign", "1", "0", "enter", "v", "j", "j", "k")
         assert screen.preview.selection == (10, 11)
         assert any("10-11 (2 lines)" in row for row in running.lines())

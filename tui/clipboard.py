@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping
 
 OSC_52_LIMIT = 74_994
 """Bytes of text beyond which terminals drop an OSC 52 (100,000 bytes of sequence)."""
+TMUX_LIMIT = 1 << 20
+"""Bytes of text that are worth a buffer of tmux."""
 _TMUX_SECONDS = 2.0
+
+
+def copy_limit(environ: Mapping[str, str]) -> int:
+    """How many bytes of a text some clipboard takes."""
+    return TMUX_LIMIT if environ.get("TMUX") else OSC_52_LIMIT
 
 
 async def copy_text(text: str, *, osc52: Callable[[str], None], environ: Mapping[str, str]) -> str:

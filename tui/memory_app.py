@@ -124,12 +124,15 @@ class MemoryApp(App[None], inherit_bindings=False):
         self.notify(shown(text), severity=severity, markup=False, timeout=3 if severity == "information" else 8)
 
     @work(group="copy", exit_on_error=False)
-    async def copy(self, text: str) -> None:
-        """Put text on the clipboard and say where it went."""
+    async def copy(self, text: str, size: int = 0) -> None:
+        """Put text on the clipboard and say where it went; `size` is what it was in bytes before it was cut."""
         place = await copy_text(text, osc52=self.copy_to_clipboard, environ=self.options.environ)
-        first = shown(text)
+        held = len(text.encode("utf-8", "replace"))
+        first = shown(text[:200])
         first = first if len(first) <= 60 else f"{first[:59]}…"
-        if place:
+        if place and size > held:
+            self.say(f"cut: the first {held:,} of {size:,} bytes → {place}; the file has the rest", "warning")
+        elif place:
             self.say(f"{first} → {place}")
         else:
             self.say("too long for the terminal's clipboard; e opens the file", "warning")

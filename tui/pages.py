@@ -12,6 +12,7 @@ from tui.widgets.page import Page, kind_of
 
 SEARCHED_LINES = 50_000
 """Lines on either side of a citation that are looked through when its text is no longer there."""
+_STEP = 1000
 KNOWN_BY = 12
 """Characters of a line that are enough to know it again."""
 OUTLINED_AT_ONCE = 1 << 20
@@ -78,11 +79,25 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
     return Opened(page, by, moved is None)
 
 
-def cited_text(memory: Memory, target: Target) -> str:
-    """The cited lines as they stand in the file. Raises what `open_page` raises."""
+def cited_text(memory: Memory, target: Target, most: int) -> tuple[str, int]:
+    """The cited lines as they stand in the file, as `bounded_text`. Raises what `open_page` raises."""
     opened = open_page(memory, target)
     with opened.page.source as source:
-        return "\n".join(source.lines(opened.page.first, opened.page.last - opened.page.first + 1))
+        return bounded_text(source, opened.page.first, opened.page.last, most)
+
+
+def bounded_text(source: LineSource, first: int, last: int, most: int) -> tuple[str, int]:
+    """The text of some lines, at most `most` bytes of it, and how many bytes there would be. Raises OSError."""
+    parts: list[str] = []
+    room = most
+    for piece in source.pieces(first, last):
+        data = piece.text.encode("utf-8", "replace")
+        parts.append(data[:room].decode("utf-8", "ignore"))
+        room -= len(data)
+        if room < 0:
+            return "".join(parts), max(source.span_bytes(first, last), most + 1)
+    text = "".join(parts).removesuffix("\n")
+    return text, len(text.encode("utf-8", "replace"))
 
 
 def write_masked(memory: Memory, path: str) -> IO[str]:
@@ -115,11 +130,16 @@ def _moved(source: LineSource, target: Target) -> int | None:
     probe = next((line for line in inner if _has_term(line, target.terms)), "")
     known = len(probe) >= KNOWN_BY
     probe = probe if known else longest
-    if not known and any(probe in text for text in source.lines(target.first, target.last - target.first + 1)):
+    cited = source.lines(target.first, target.last - target.first + 1, width=MARK_LIMIT)
+    if not known and any(probe in text for text in cited):
         return 0
     start = max(1, target.best - SEARCHED_LINES)
-    around = source.lines(start, 2 * SEARCHED_LINES, width=MARK_LIMIT)
-    places = [start + n for n, text in enumerate(around) if probe in text]
+    places = [
+        number
+        for begin in range(start, start + 2 * SEARCHED_LINES, _STEP)
+        for number, text in enumerate(source.lines(begin, _STEP, width=MARK_LIMIT), begin)
+        if probe in text
+    ]
     if not places:
         return None
     expected = target.best if known else target.first

@@ -294,11 +294,11 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
             self.deck.say("no cited lines to copy")
             return
         try:
-            text = await asyncio.to_thread(cited_text, self.deck.memory, target)
+            text, size = await asyncio.to_thread(cited_text, self.deck.memory, target, self.copy_limit)
         except (MemdeckError, OSError) as error:
             self.deck.say(f"not copied: {error}", "error")
             return
-        self.deck.copy(text)
+        self.deck.copy(text, size)
 
     def action_edit(self) -> None:
         if (target := self._taken()) is not None:

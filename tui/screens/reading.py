@@ -9,14 +9,13 @@ from textual import work
 from textual.message import Message
 
 from core import Citation, LineSource
+from tui.clipboard import copy_limit
 from tui.finding import Finding, Place, Seen, line_range, look_through
+from tui.pages import bounded_text
 from tui.screens.base import DeckScreen
 from tui.text import counted, shown
 from tui.widgets.preview import Page, Preview
 from tui.widgets.prompt import Prompt
-
-COPIED_LINES = 10_000
-"""Lines of a selection that are copied; more would not fit into a terminal's clipboard."""
 
 
 class MatchesCame(Message):
@@ -111,16 +110,17 @@ class ReadingScreen(DeckScreen):
         if page is None or selection is None:
             return False
         first, last = selection
-        if last - first >= COPIED_LINES:
-            self.deck.say(f"more than {COPIED_LINES:,} lines are too many for a clipboard", "warning")
-            return True
         try:
-            lines = await asyncio.to_thread(page.source.lines, first, last - first + 1)
+            text, size = await asyncio.to_thread(bounded_text, page.source, first, last, self.copy_limit)
         except OSError as error:
             self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
             return True
-        self.deck.copy("\n".join(lines))
+        self.deck.copy(text, size)
         return True
+
+    @property
+    def copy_limit(self) -> int:
+        return copy_limit(self.deck.options.environ)
 
     # Going to a line
 
