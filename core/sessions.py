@@ -101,7 +101,7 @@ class Sessions:
         kept = self._index.kept(path, marked=True)
         if kept is None:
             try:
-                return _source_of(self.reader.said_by_line(path))
+                return self.reader.said_lines(path)
             except FileNotFoundError as error:
                 kept = self._just_gone(path, error)
         return _source_of(kept_by_line(kept, self.intake.redact, self.intake.roles))

@@ -12,6 +12,7 @@ import pytest
 
 from core import Memory
 from core.sources.transcripts import parser
+from core.sources.transcripts.said import READ_AT_ONCE as READ_AT_ONCE_OF_A_LINE
 from tests.transcript_home import PI, pi_file
 from tui.screens.sessions import SessionsScreen
 from tui.widgets.message_view import READ_AT_ONCE
@@ -134,3 +135,18 @@ async def test_a_hit_far_down_opens_at_once(deck: Any, memory: Memory, gate: thr
         assert screen._place()[0] == 2 * (TURNS - 100) + 1
         assert screen.path == PI
         gate.set()
+
+
+async def test_the_preview_of_a_hit_reads_what_it_shows(
+    deck: Any, memory: Memory, parsed: list[tuple[int, bool]]
+) -> None:
+    async with deck(memory, query="needle hay") as running:
+        screen = running.app.screen
+        await running.until(lambda: screen.preview.page is not None and screen.preview.page.source.line_count > TURNS)
+        assert any("needle in the hay" in row for row in running.lines()[10:])
+        assert sum(size for size, _ in parsed) < 16 * MEBIBYTE
+        await running.press("tab", "enter", "number_sign", *str(TURNS + 2), "enter")
+        await running.until(lambda: any(f"turn {TURNS // 2} well" in row for row in running.lines()))
+        await running.until(lambda: not any("…" in row[6:9] for row in running.lines()[10:]))
+    assert max(size for size, by_the_app in parsed if by_the_app) <= READ_AT_ONCE_OF_A_LINE
+    assert sum(size for size, _ in parsed) < 40 * MEBIBYTE

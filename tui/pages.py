@@ -12,6 +12,9 @@ from tui.widgets.page import Page, kind_of
 
 SEARCHED_LINES = 50_000
 """Lines on either side of a citation that are looked through when its text is no longer there."""
+READ_AROUND = 8 << 20
+"""Bytes of records that are read before a transcript is shown, on `LINES_AROUND` lines on either side."""
+LINES_AROUND = 50
 _STEP = 1000
 KNOWN_BY = 12
 """Characters of a line that are enough to know it again."""
@@ -58,13 +61,14 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
 
     Blocks on the disk. Raises NotAllowed, OSError, Undecodable.
     """
-    kind = kind_of(target.path)
+    kind = "plain" if target.path.startswith("sessions/") else kind_of(target.path)
     if shown_now is not None and shown_now.path == target.path and not shown_now.source.changed():
         source, outline = shown_now.source, shown_now.outline
     else:
         source = memory.lines(target.path)
         outline = read_outline(source) if kind == "markdown" and source.size <= OUTLINED_AT_ONCE else None
     moved = _moved(source, target)
+    _read_around(source, (target.best or 1) + (moved or 0))
     by = moved or 0
     page = Page(
         source=source,
@@ -77,6 +81,15 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
         kind=kind,
     )
     return Opened(page, by, moved is None)
+
+
+def _read_around(source: LineSource, line: int) -> None:
+    """Have the lines at hand that are drawn first, where that is more than reading them off a file."""
+    room = READ_AROUND
+    for number in range(max(line - LINES_AROUND, 1), min(line + LINES_AROUND, source.line_count) + 1):
+        room -= source.line_bytes(number)
+        if room > 0 and not source.ready(number):
+            source.line(number)
 
 
 def cited_text(memory: Memory, target: Target, most: int) -> tuple[str, int]:

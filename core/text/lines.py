@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from core.errors import Undecodable
 from core.text.words import counted
@@ -121,13 +121,13 @@ class LineSource:
         self._windows: OrderedDict[int, list[str]] = OrderedDict()
 
     @classmethod
-    def open(cls, path: Path) -> LineSource:
+    def open(cls, path: Path) -> Self:
         """Open a regular file; raises OSError (also for symlinks, folders and devices) and Undecodable."""
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         return cls.from_descriptor(fd, path)
 
     @classmethod
-    def from_descriptor(cls, fd: int, path: Path | None = None) -> LineSource:
+    def from_descriptor(cls, fd: int, path: Path | None = None) -> Self:
         """Take over an open descriptor (closed on error too); `path`, if known, is what `changed` looks at."""
         try:
             found = os.fstat(fd)
@@ -149,10 +149,14 @@ class LineSource:
         return source
 
     @classmethod
-    def from_text(cls, text: str) -> LineSource:
+    def from_text(cls, text: str) -> Self:
         """Lines of a text that is already in memory."""
         data = scrub(text).encode()
         return cls(lambda offset, length: data[offset : offset + length], len(data), "utf-8", 0)
+
+    def ready(self, number: int) -> bool:
+        """Whether a line can be had at once, while a screen is drawn."""
+        return True
 
     def line(self, number: int, *, width: int | None = None) -> str:
         """One line (1-based), "" beyond the end; `width` bounds its characters."""
@@ -275,7 +279,7 @@ class LineSource:
             self._windows.clear()
             os.close(fd)
 
-    def __enter__(self) -> LineSource:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

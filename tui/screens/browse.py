@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
 from textual import work
@@ -14,7 +15,7 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from core import Citation, MemdeckError, read_outline
+from core import Citation, LineSource, MemdeckError, read_outline
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import bindings_of
@@ -31,6 +32,8 @@ from tui.widgets.row_list import RowList
 T = TypeVar("T")
 REST_SECONDS = 0.08
 """How long the cursor rests on a row before the preview follows."""
+WANTED_AT_ONCE = 20
+"""Lines that are read before what is known of them is drawn."""
 SIZES = ("split", "full", "off")
 
 
@@ -49,6 +52,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self._trouble = ""
         self._wanted: Target | None = None
         self._rest: Timer | None = None
+        self._fetching = False
 
     def make_list(self) -> RowList[T]:
         raise NotImplementedError
@@ -159,6 +163,28 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         page = self.preview.page
         if page is not None and page.source.changed():
             self.load()
+
+    def on_preview_wanted(self, event: Preview.Wanted) -> None:
+        event.stop()
+        if not self._fetching:
+            self.fetch_lines()
+
+    @work(group="lines", exit_on_error=False)
+    async def fetch_lines(self) -> None:
+        """Read the lines that the preview could not draw at once."""
+        preview, self._fetching = self.preview, True
+        try:
+            while preview.wanted and preview.page is not None:
+                source, numbers = preview.page.source, sorted(preview.wanted)[:WANTED_AT_ONCE]
+                preview.wanted.clear()
+                try:
+                    await asyncio.to_thread(_read_lines, source, numbers)
+                except OSError as error:
+                    self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
+                if preview.page is not None and preview.page.source is source:
+                    preview.remake()
+        finally:
+            self._fetching = False
 
     def on_preview_scrolled(self, event: Preview.Scrolled) -> None:
         event.stop()
@@ -331,3 +357,8 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
     def chosen(self) -> None:
         """Enter in the text field, or a click on a row."""
         self.action_open()
+
+
+def _read_lines(source: LineSource, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        source.line(number)

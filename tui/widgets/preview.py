@@ -47,6 +47,15 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, Preview.Scrolled)
 
+    @dataclass
+    class Wanted(Message):
+        """Lines are to be drawn that have to be read first, beside the app's loop (`source.line`), then `remake`d."""
+
+        preview: Preview
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Preview.Wanted)
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.page: Page | None = None
@@ -56,6 +65,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self._selected = (0, 0)
         self._skip = 0
         self._left = 0
+        self.wanted: set[int] = set()
         self._rows: LRUCache[int, list[Content]] = LRUCache(512)
         self._drawn: list[tuple[int, bool, Content]] | None = None
         self._bottom: Place | None = None
@@ -88,6 +98,11 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
             self._forget()
             self.refresh()
             self.post_message(self.Scrolled(self))
+
+    def remake(self) -> None:
+        """Lines that were wanted have been read."""
+        self._drawn = self._bottom = None
+        self._place(*self._top)
 
     def clear(self) -> None:
         if self.page is not None:
@@ -268,6 +283,10 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         if cached is not None:
             return cached
         assert self.page is not None
+        if not self.page.source.ready(index + 1):
+            self.wanted.add(index + 1)
+            self.post_message(self.Wanted(self))
+            return [Content.styled("…", self._style("note"))]
         content = drawn_line(
             self.page, index + 1, self.needle, self._style, self._offset if index + 1 == self.pointed else 0
         )
@@ -319,6 +338,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         return self.get_visual_style(f"preview--{kind}", partial=True)
 
     def _forget(self) -> None:
+        self.wanted.clear()
         self._rows.clear()
         self._drawn = None
         self._bottom = None

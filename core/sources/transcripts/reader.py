@@ -10,16 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from core.errors import Undecodable
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.found import Found, path_stat
-from core.sources.transcripts.model import ROLES, SPOKEN, Facts, Message, Role
+from core.sources.transcripts.model import ROLES, SPOKEN, Facts, Message, Part, Role, cut_words
 from core.sources.transcripts.parser import Keep, Reading, read_lines
 from core.sources.transcripts.pick import Picker
 from core.sources.transcripts.ranges import MOST_CHARACTERS, MOST_LINES, bounded, refused
 from core.sources.transcripts.reading import PARSERS, ResumePoint, SessionReading, SessionSource, session_of
-from core.sources.transcripts.records import Line, cut_base64
+from core.sources.transcripts.records import Line, Read, cut_base64, lines_of
 from core.sources.transcripts.render import message_lines, said_by_line
+from core.sources.transcripts.said import SaidLines
 from core.sources.transcripts.view import HELD_CHARACTERS, LEAN_CHARACTERS, MARGIN, SHOWN_CHARACTERS, SessionView
 from core.text.lines import LineSource
 from core.types import GetResult, StatKey
@@ -113,6 +115,29 @@ class SessionReader:
         return SessionView(
             found, session, messages, self._redact, lambda seq: "", picker=picker, is_part=True, line_count=count
         )
+
+    def said_lines(self, path: str) -> LineSource:
+        """What was said on each physical line of a session, masked, as one line of text each; "" where nothing was.
+
+        Of a large file lines are read when they are asked for; branches that were left are then not told apart. Raises
+        OSError.
+        """
+        found = self.find(path)
+        size = (path_stat(found.absolute) or found.stat).size
+        if size > _SMALL_FILE and not found.within and Picker(found).can_pick:
+            try:
+                return SaidLines.over(Path(found.absolute), lambda read: self._said_on(found, read))
+            except Undecodable:
+                pass  # read as records, which takes any bytes
+        return LineSource.from_text("".join(f"{words}\n" for words in self.said_by_line(path)))
+
+    def _said_on(self, found: Found, read: Read) -> str:
+        """What one line tells by itself."""
+        lines = (line._replace(ended=True) for line in lines_of(read))
+        messages = read_lines(PARSERS[found.dialect](self._roles), lines, growing=False).messages
+        most = SHOWN_CHARACTERS + MARGIN
+        short = (_always_active(message) if len(message.text) <= most else _cut(message, most) for message in messages)
+        return " ".join(said_by_line(short, self._redact, self._roles, SHOWN_CHARACTERS))
 
     def said_by_line(self, path: str) -> list[str]:
         """What was said on each physical line of a session, masked, as one line of text each; "" where nothing was.
@@ -209,6 +234,10 @@ def _lines_between(source: LineSource, first: int, last: int) -> Iterator[Line]:
 
 def _always_active(message: Message) -> Message:
     return message if message.active else replace(message, active=True)
+
+
+def _cut(message: Message, most: int) -> Message:
+    return replace(message, parts=(Part(cut_words(message.text, most), message.line_start),), active=True)
 
 
 def _without_text(message: Message) -> Message:
