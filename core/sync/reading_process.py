@@ -7,6 +7,7 @@ whoever started it.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import pickle
@@ -31,6 +32,7 @@ MOST_PROCESSES = 2
 """The writer keeps up with two."""
 _LENGTH = struct.Struct("<Q")
 _NICENESS = 5
+_SELDOM = (20_000, 20, 100)
 _START = "import sys; sys.path[:] = sys.argv[1:]; from core.sync.reading_process import main; main()"
 
 
@@ -140,6 +142,8 @@ def main() -> None:
     if recipe is None:
         return
     intake: Intake = pickle.loads(recipe)
+    gc.freeze()
+    gc.set_threshold(*_SELDOM)  # nearly all that reading makes is used and dropped, in no circles
     with suppress(BrokenPipeError):
         while (data := _received(source)) is not None:
             outcome = read_one(intake, pickle.loads(data))
