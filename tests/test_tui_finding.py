@@ -248,7 +248,10 @@ async def test_escape_ends_a_search_and_a_new_one_ends_the_old(
         await running.until(cancels[1].is_set)
         assert screen.preview.needle == "zzzyyy"
         assert any("stopped after" in toast for toast in running.toasts)
-        await running.press("escape")
+        assert any("0 found, stopped" in row for row in running.lines())
+        await running.press("n")
+        await running.until(lambda: len(cancels) == 3)
+        await running.press("escape", "escape")
         assert screen.preview.needle == ""
         assert screen.preview.has_focus
 

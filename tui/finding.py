@@ -144,6 +144,11 @@ class Finding:
     def count(self) -> int:
         return len(self._before) + len(self._after)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it was stopped before it found anything."""
+        return self.state == "stopped" and not self.count
+
     def add(self, seen: Seen) -> None:
         self._around = seen.around
         (self._before if seen.around else self._after).extend(seen.places)
@@ -177,7 +182,8 @@ class Finding:
         known = [*self._before, *self._after]
         index = bisect_left(known, at)
         place = f"{index + 1:,}/" if index < len(known) and known[index] == at else ""
-        return f"{place}{self.count:,}{'+' if self.count >= FOUND_LIMIT or self.state == 'stopped' else ''} found"
+        more = "+" if self.count >= FOUND_LIMIT else ""
+        return f"{place}{self.count:,}{more} found{', stopped' if self.state == 'stopped' else ''}"
 
 
 class _Runs(dict[str, str]):

@@ -53,6 +53,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self._wanted: Target | None = None
         self._rest: Timer | None = None
         self._fetching = False
+        self._outlined: LineSource | None = None
 
     def make_list(self) -> RowList[T]:
         raise NotImplementedError
@@ -126,13 +127,16 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self.opened = opened
         self.preview.show(opened.page)
         self.entitle()
-        if opened.page.kind == "markdown" and opened.page.outline is None:
-            self.read_outline(opened.page)
+        page = self.preview.page
+        if page is not None and page.source is not self._outlined:
+            self.workers.cancel_group(self, "outline")
+            if page.kind == "markdown" and page.outline is None:
+                self.read_outline(page)
 
     @work(exclusive=True, group="outline", exit_on_error=False)
     async def read_outline(self, page: Page) -> None:
         """Read the headings and fences of a large document that is on the screen already."""
-        cancel = threading.Event()
+        cancel, self._outlined = threading.Event(), page.source
         try:
             outline = await asyncio.to_thread(read_outline, page.source, cancel)
         except OSError:

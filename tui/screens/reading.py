@@ -172,11 +172,11 @@ class ReadingScreen(DeckScreen):
             return
         if not needle:
             self.action_find()
-        elif self._finding is None or self._finding.source is not page.source:
+        elif (found := self._finding) is None or found.source is not page.source or found.is_idle:
             self.find(needle, by)
         else:
             self._wanted_step = by
-            self._go_on(self._finding)
+            self._go_on(found)
 
     @work(exclusive=True, group="find", exit_on_error=False)
     async def find(self, needle: str, by: int) -> None:

@@ -79,6 +79,8 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         The same citation shown again, of a file that changed meanwhile, leaves the place where it is.
         """
         before = self.page
+        if before is not None and before.source is page.source and page.outline is None:
+            page = replace(page, outline=before.outline)
         if before == page:
             return
         if before is not None and before.source is not page.source:
