@@ -89,6 +89,15 @@ def test_finding_stops_when_asked() -> None:
     assert seen[0].share < 1
 
 
+def test_a_search_that_takes_long_gives_way_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, rests = LineSource.from_text("a\n" * 500_000), []
+    list(look_through(source, "needle", 1, threading.Event(), lambda: rests.append(1)))
+    monkeypatch.setattr("tui.finding.RESTLESS_SECONDS", 0.0)
+    before = len(rests)
+    list(look_through(source, "needle", 1, threading.Event(), lambda: rests.append(1)))
+    assert len(rests) - before == len(list(source.pieces()))
+
+
 def test_matches_follow_each_other_around_the_ends() -> None:
     finding = found(LineSource.from_text("a\nb\na\n"), "a", start=2)
     assert [finding.step(Place(line), by) for line, by in ((1, 1), (3, 1), (1, -1), (2, 0))] == [
@@ -229,9 +238,9 @@ async def test_escape_ends_a_search_and_a_new_one_ends_the_old(
 ) -> None:
     gate, cancels = threading.Event(), []
 
-    def slowly(source: LineSource, needle: str, start: int, cancel: threading.Event) -> Any:
+    def slowly(source: LineSource, needle: str, start: int, cancel: threading.Event, rest: Any) -> Any:
         cancels.append(cancel)
-        for seen in look_through(source, needle, start, cancel):
+        for seen in look_through(source, needle, start, cancel, rest):
             yield seen
             gate.wait(0.05)
 

@@ -7,7 +7,7 @@ import threading
 import time
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
@@ -22,6 +22,8 @@ HEAD = 1900
 STRIDE = 1500
 """Characters further into a long line, the next match is a place of its own."""
 TOLD_SECONDS = 0.1
+RESTLESS_SECONDS = 0.4
+"""How long a search does not give way to keys: longer than it would to the key that began it."""
 _RANGE = re.compile(r"\s*[#L]*(\d{1,12})(?:\s*(?:-|–|\.\.|:)\s*L?(\d{1,12}))?\s*")
 
 
@@ -45,17 +47,26 @@ class Seen:
     ended: bool = False
 
 
-def look_through(source: LineSource, needle: str, start: int, cancel: threading.Event) -> Iterator[Seen]:
+def look_through(
+    source: LineSource,
+    needle: str,
+    start: int,
+    cancel: threading.Event,
+    rest: Callable[[], object] = lambda: None,
+) -> Iterator[Seen]:
     """Look for words from line `start` on and around the end, without case, accents and width; stops on `cancel`.
 
-    Holds one piece of the document at a time. Raises OSError.
+    A search that takes long calls `rest` before each piece. Holds one piece of the document at a time. Raises OSError.
     """
     wanted = plain(needle)
     places: list[Place] = []
-    count, done, told = 0, 0, time.monotonic() - TOLD_SECONDS
+    began = time.monotonic()
+    count, done, told = 0, 0, began - TOLD_SECONDS
     for around, first, last in ((False, start, source.line_count), (True, 1, start - 1)):
         search = _Search(source, wanted)
         for piece in source.pieces(first, last) if wanted else ():
+            if time.monotonic() - began >= RESTLESS_SECONDS:
+                rest()
             if cancel.is_set():
                 return
             before = len(places)

@@ -190,8 +190,10 @@ class ReadingScreen(DeckScreen):
         self.preview.mark_words(needle)
         self.entitle()
 
+        courtesy = self.deck.memory.selection.courtesy
+
         def look() -> None:
-            for seen in look_through(page.source, needle, start, cancel):
+            for seen in look_through(page.source, needle, start, cancel, courtesy.wait):
                 self.post_message(MatchesCame(finding, seen))
 
         try:
