@@ -17,15 +17,16 @@ import pytest_textual_snapshot
 from hypothesis import settings
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from tests.logs import stop_log
+from tests.snapshot_files import SvgSnapshots, TextSnapshots
 
 if TYPE_CHECKING:
     from textual.message import Message
     from textual.pilot import Pilot
 
     from core import Memory
+    from tests.pictures import Album
     from tui.app import MemdeckApp
 
 # No test asserts an absolute time, and the first example pays for imports.
@@ -37,39 +38,30 @@ for _name in [name for name in os.environ if name.startswith("MEMDECK_")] + ["NO
     if _name not in KEPT:
         os.environ.pop(_name, None)
 
-SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
-
-
-class _SvgSnapshots(pytest_textual_snapshot.SVGImageExtension):
-    @classmethod
-    def dirname(cls, *, test_location: Any) -> str:
-        return str(SNAPSHOTS / Path(test_location.filepath).stem)
-
-
-class _TextSnapshots(SingleFileSnapshotExtension):
-    _file_extension = "txt"
-    _write_mode = WriteMode.TEXT
-
-    @classmethod
-    def dirname(cls, *, test_location: Any) -> str:
-        return str(SNAPSHOTS / Path(test_location.filepath).stem)
-
 
 @pytest.fixture
 def svg_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """Compares an SVG screenshot with snapshots/<module>/<test>.svg."""
-    return snapshot.use_extension(_SvgSnapshots)
+    return snapshot.use_extension(SvgSnapshots)
 
 
 @pytest.fixture
 def text_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """Compares text with snapshots/<module>/<test>.txt."""
-    return snapshot.use_extension(_TextSnapshots)
+    return snapshot.use_extension(TextSnapshots)
+
+
+@pytest.fixture
+def album(text_snapshot: SnapshotAssertion, svg_snapshot: SnapshotAssertion) -> Album:
+    """Compares the running app with text and SVG snapshots at several sizes or in several themes."""
+    from tests.pictures import Album
+
+    return Album(text_snapshot, svg_snapshot)
 
 
 @pytest.fixture(autouse=True)
 def _snapshots_in_the_top_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest_textual_snapshot, "SVGImageExtension", _SvgSnapshots)
+    monkeypatch.setattr(pytest_textual_snapshot, "SVGImageExtension", SvgSnapshots)
 
 
 @pytest.fixture(autouse=True)
@@ -146,9 +138,9 @@ class Deck:
             await self.pilot.pause(0.02)
         await self.pilot.pause()
 
-    async def rest(self) -> None:
-        """Let workers and timers of less than 0.2 s finish."""
-        await self.pilot.pause(0.2)
+    async def rest(self, seconds: float = 0.2) -> None:
+        """Let workers and timers of less than so many seconds finish."""
+        await self.pilot.pause(seconds)
         await self.until(lambda: all(w.is_finished or w.group == "trace" for w in self.app.workers))
 
     async def resize(self, width: int, height: int) -> None:

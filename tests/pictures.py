@@ -6,15 +6,20 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from syrupy.assertion import SnapshotAssertion
 
 from core import Memory, open_memory
 
 SIZES = [(80, 24), (100, 30), (160, 50)]
 """What screens are shown at as text."""
 SVG_SIZES = [(80, 24), (160, 50)]
+SMALLEST = (40, 10)
+THEMES = ["memdeck-light", "ansi-dark", "ansi-light"]
 NOON = 1_773_230_400
 """2026-03-11 12:00 UTC: when the files were written."""
 
@@ -39,6 +44,7 @@ def write_files(workspace: Path, files: Mapping[str, str | bytes]) -> None:
 def pictured_memory(files: Mapping[str, str | bytes], **flags: object) -> Iterator[Memory]:
     """Not in step yet, in a folder whose name is always as long, so that `steady` can write over it."""
     root = Path(tempfile.mkdtemp(prefix="deck-", dir="/tmp"))
+    (root / "ws").mkdir()
     write_files(root / "ws", files)
     memory = open_memory(
         workspace=root / "ws",
@@ -63,3 +69,39 @@ def steady(text: str) -> str:
     text = re.sub(rf"20\d\d-\d\d-\d\d({_BLANK})\d\d:\d\d", r"2026-03-11\g<1>10:02", text)
     text = re.sub(rf"(pid{_BLANK})\d+", r"\g<1>4121", text)
     return re.sub(rf"\b\d+(\.\d+)?(?={_BLANK}(ms|s|MB)\b)", lambda match: "9" * len(match[0]), text)
+
+
+class Album:
+    """Compares what a running app shows with the snapshots of a test, size by size and theme by theme."""
+
+    def __init__(self, text: SnapshotAssertion, svg: SnapshotAssertion) -> None:
+        self._text, self._svg = text, svg
+        self.clean: Callable[[str], str] = steady
+
+    async def sizes(self, running: Any) -> None:
+        """As text at every size, the smallest too, and as SVG at two of them; the app is resized on the way."""
+        running.app.clear_notifications()
+        for size in (*SIZES, SMALLEST):
+            await _resized(running, size)
+            assert self.clean("\n".join(running.lines())) + "\n" == self._text(name=size_name(size))
+            if size in SVG_SIZES:
+                assert self.clean(running.app.export_screenshot(simplify=True)) == self._svg(name=size_name(size))
+
+    async def as_it_is(self, running: Any) -> None:
+        """As SVG, at the size in force."""
+        await running.pilot.pause()
+        assert self.clean(running.app.export_screenshot(simplify=True)) == self._svg
+
+    async def themes(self, running: Any) -> None:
+        """As SVG in every theme but the one that is in force."""
+        for theme in THEMES:
+            running.app.theme = theme
+            running.app.clear_notifications()
+            await running.rest()
+            assert self.clean(running.app.export_screenshot(simplify=True)) == self._svg(name=theme)
+
+
+async def _resized(running: Any, size: tuple[int, int]) -> None:
+    if running.app.size != size:
+        await running.resize(*size)
+        await running.rest(0.1)

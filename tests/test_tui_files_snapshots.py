@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from core import Memory
 from core.sync.intake import MemoryIntake
-from tests.pictures import SIZES, SVG_SIZES, pictured_memory, size_name, steady
+from tests.pictures import Album, pictured_memory
 
 FILES: dict[str, str | bytes] = {
     "MEMORY.md": "# Who we are\n\n- The deck keeps what agents remember.\n- Ask before deleting anything.\n",
@@ -54,6 +52,8 @@ STATES = {
     "failures": ("o o o", "memory/locked.md"),
     "left_out": ("o o o o", "memory/photo.md"),
     "full": ("ctrl+o", "MEMORY.md"),
+    "marks": ("space down space", "memory/locked.md"),
+    "help": ("f1", ""),
 }
 
 
@@ -74,25 +74,29 @@ def go_to(running: Any, screen: Any, key: str) -> None:
     screen.rows.highlighted = next(n for n, row in enumerate(screen.rows.items) if row.key == key)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=size_name)
 @pytest.mark.parametrize("state", STATES)
-async def test_files(deck: Any, memory: Memory, text_snapshot: SnapshotAssertion, state: str, size: Any) -> None:
-    async with deck(memory, size=size) as running:
+async def test_files(deck: Any, memory: Memory, album: Album, state: str) -> None:
+    async with deck(memory) as running:
         await arrange(running, *STATES[state])
-        assert steady("\n".join(running.lines())) + "\n" == text_snapshot
+        await album.sizes(running)
 
 
-@pytest.mark.parametrize("theme", ["memdeck", "ansi-dark"])
-@pytest.mark.parametrize("size", SVG_SIZES, ids=size_name)
-async def test_files_in_colour(
-    deck: Any, memory: Memory, svg_snapshot: SnapshotAssertion, size: Any, theme: str
+async def test_themes(deck: Any, memory: Memory, album: Album) -> None:
+    async with deck(memory) as running:
+        await arrange(running, *STATES["marks"])
+        await album.themes(running)
+
+
+async def test_without_colour(deck: Any, memory: Memory, album: Album, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with deck(memory) as running:
+        await arrange(running, *STATES["failed"])
+        await album.sizes(running)
+
+
+async def test_a_status_that_cannot_be_read_is_said(
+    deck: Any, memory: Memory, album: Album, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with deck(memory, size=size, environ={"TEXTUAL_THEME": theme}) as running:
-        await arrange(running, "", "memory/locked.md")
-        assert steady(running.app.export_screenshot(simplify=True)) == svg_snapshot
-
-
-async def test_a_status_that_cannot_be_read_is_said(deck: Any, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     from core import StoreError
 
     def broken() -> None:
@@ -102,5 +106,5 @@ async def test_a_status_that_cannot_be_read_is_said(deck: Any, memory: Memory, m
     async with deck(memory) as running:
         await running.press("f5")
         await running.until(lambda: "the index [/] is damaged␛" in "\n".join(running.lines()))
-        await asyncio.sleep(0)
         assert "run memdeck index" in "\n".join(running.lines())
+        await album.sizes(running)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core import Memory, SourceOffers, StoreError, close_all, open_memory
-from tests.pictures import SIZES, SVG_SIZES, size_name, steady, write_files
+from tests.pictures import Album, write_files
 
 FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
 SESSION = "sessions/claude-code/3f0d9a61-7c1e-4a53-9d7a-5b8c2e1f0a77.jsonl"
@@ -310,19 +310,17 @@ async def arrange(running: Any, state: str) -> None:
     await running.rest()
 
 
-@pytest.mark.parametrize("size", [*SIZES, (40, 10)], ids=size_name)
 @pytest.mark.parametrize("state", ["asked", "chosen", "not_now", "trouble"])
-async def test_first_run(deck: Any, pictured: Household, text_snapshot: Any, state: str, size: Any) -> None:
-    async with deck(None, size=size, **pictured.options) as running:
+async def test_first_run(deck: Any, pictured: Household, album: Album, state: str) -> None:
+    async with deck(None, **pictured.options) as running:
         await arrange(running, state)
-        assert steady(text_of(running)) + "\n" == text_snapshot
+        await album.sizes(running)
 
 
-@pytest.mark.parametrize("size", SVG_SIZES, ids=size_name)
-async def test_first_run_in_colour(deck: Any, pictured: Household, svg_snapshot: Any, size: Any) -> None:
-    async with deck(None, size=size, **pictured.options) as running:
+async def test_themes(deck: Any, pictured: Household, album: Album) -> None:
+    async with deck(None, **pictured.options) as running:
         await arrange(running, "chosen")
-        assert steady(running.app.export_screenshot(simplify=True)) == svg_snapshot
+        await album.themes(running)
 
 
 def test_the_keys_of_the_screen_are_in_help_and_palette() -> None:

@@ -12,7 +12,8 @@ import pytest
 from core import Memory, Progress, Status, events
 from tui.pace import KEPT_SECONDS, Pace, spark
 from tui.state import DeckState
-from tui.widgets.status_panel import status_content
+from tui.widgets.status_panel import LABEL_CELLS, status_rows
+from tui.widgets.text_pane import laid_out
 
 
 def written(second: float, amount: int) -> events.Event:
@@ -73,7 +74,7 @@ async def test_blocks_come_with_work_and_stand_still_without(deck: Any, memory: 
 
 
 def shown_status(memory: Memory, change: Callable[[Status], Status]) -> str:
-    return status_content(DeckState().with_status(change(memory.status()))).plain
+    return laid_out(status_rows(DeckState().with_status(change(memory.status()))), LABEL_CELLS, 1000).plain
 
 
 def test_status_tells_the_cache_hit_rate(memory: Memory) -> None:

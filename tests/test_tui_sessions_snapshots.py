@@ -1,8 +1,8 @@
-"""What the sessions screen looks like: text at 80x24, 100x30 and 160x50, SVG at 80x24 and 160x50."""
+"""What the sessions screen looks like in every state."""
 
 from __future__ import annotations
 
-import asyncio
+import re
 import shutil
 import tempfile
 import time
@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from core import Memory, open_memory
+from tests.pictures import Album, pictured_memory
 from tests.transcript_home import AGENTS, copy_samples, pi_file, write_pi
 
-SIZES = [(80, 24), (100, 30), (160, 50)]
 TALK = [
     ("user", "Is vec0 missing on the Debian box? The status line says `off`."),
     ("assistant", "Yes: `no such module: vec0`. The package is there, but the interpreter was built without loadable "
@@ -63,6 +62,12 @@ def memory(_in_utc: None) -> Iterator[Memory]:
     shutil.rmtree(root)
 
 
+@pytest.fixture(autouse=True)
+def _exact(album: Album) -> None:
+    """Times of transcripts are theirs and always the same."""
+    album.clean = str
+
+
 STATES = {
     "list": ("sessions/pi/vec0.jsonl", "", "msg 1/7"),
     "messages": ("sessions/pi/vec0.jsonl", "enter J J J", "msg 4/7"),
@@ -74,6 +79,11 @@ STATES = {
     "gone": ("sessions/pi/gone.jsonl", "", "its file is gone"),
     "odd": ("sessions/pi/odd.jsonl", "", "1 line no record"),
     "saving": ("sessions/pi/vec0.jsonl", "enter s", "as memory, titled"),
+    "found": ("sessions/pi/vec0.jsonl", "enter f v e c 0 enter", "1/"),
+    "going_to_a_line": ("sessions/pi/vec0.jsonl", "enter number_sign 5", "line"),
+    "whole": ("sessions/pi/vec0.jsonl", "enter J J a", "msg 3/7"),
+    "list_alone": ("sessions/pi/vec0.jsonl", "ctrl+o ctrl+o", ""),
+    "palette": ("sessions/pi/vec0.jsonl", "enter ctrl+p", "session: "),
     "no_match": ("sessions/pi/vec0.jsonl", "slash z x q", "No transcript has"),
     "help": ("sessions/pi/vec0.jsonl", "enter f1", "esc closes"),
 }
@@ -91,32 +101,32 @@ async def shown(running: Any, path: str, keys: str, text: str) -> None:
     await running.rest()
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("state", STATES)
-async def test_screen(deck: Any, memory: Memory, text_snapshot: SnapshotAssertion, state: str, size: Any) -> None:
-    async with deck(memory, size=size, environ={"HOME": "/home/ana"}) as running:
-        await shown(running, *STATES[state])
-        assert "\n".join(running.lines()) + "\n" == text_snapshot
+@pytest.mark.parametrize("name", STATES)
+async def test_sessions(deck: Any, memory: Memory, album: Album, name: str) -> None:
+    async with deck(memory, environ={"HOME": "/home/ana"}) as running:
+        await shown(running, *STATES[name])
+        await album.sizes(running)
 
 
-async def test_small_screen(deck: Any, memory: Memory, text_snapshot: SnapshotAssertion) -> None:
-    async with deck(memory, size=(40, 10), environ={"HOME": "/home/ana"}) as running:
-        await shown(running, "sessions/pi/vec0.jsonl", "", "vec0")
-        parts = ["\n".join(running.lines())]
-        for keys in ("enter J", "r"):
-            await running.press(*keys.split())
-            await running.rest()
-            await asyncio.sleep(0.1)
-            await running.rest()
-            parts.append("\n".join(running.lines()))
-        assert "\n────\n".join(parts) + "\n" == text_snapshot
+@pytest.mark.parametrize("name", ["record", "selection"])
+async def test_themes(deck: Any, memory: Memory, album: Album, name: str) -> None:
+    async with deck(memory, environ={"HOME": "/home/ana"}) as running:
+        await shown(running, *STATES[name])
+        await album.themes(running)
 
 
-@pytest.mark.parametrize("theme", ["memdeck", "ansi-dark"])
-@pytest.mark.parametrize("size", [SIZES[0], SIZES[2]], ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_screen_in_colour(
-    deck: Any, memory: Memory, svg_snapshot: SnapshotAssertion, size: Any, theme: str
-) -> None:
-    async with deck(memory, size=size, environ={"HOME": "/home/ana", "TEXTUAL_THEME": theme}) as running:
+async def test_without_colour(deck: Any, memory: Memory, album: Album, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with deck(memory, environ={"HOME": "/home/ana"}) as running:
         await shown(running, *STATES["record"])
-        assert running.app.export_screenshot(simplify=True) == svg_snapshot
+        await album.sizes(running)
+
+
+@pytest.mark.parametrize("agents", [[], AGENTS], ids=["off", "none_yet"])
+async def test_no_sessions(deck: Any, album: Album, agents: list[str]) -> None:
+    with pictured_memory({"MEMORY.md": "# Who\n"}, **{"sessions.agents": agents} if agents else {}) as memory:
+        memory.sync()
+        async with deck(memory) as running:
+            await running.press("f3")
+            await running.until(lambda: re.search("are off|No transcripts", "\n".join(running.lines())))
+            await album.sizes(running)

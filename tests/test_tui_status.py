@@ -164,7 +164,7 @@ async def test_watching_writer_identity_recovery_and_last_sync_are_told(
             "vectors   60/400 · 12.5/s, 27 s left",
             "watching  polling · 12 folders · no inotify left",
             "writer    another process, pid 4121; this one follows",
-            "watch · 2 indexed 0.50 s",
+            "watch · 2 indexed · 0.50 s",
             "identity  local/minilm, 384 dims",
             "recovery  2 tried, 1 done, 1 failed · last: disk full",
         ):

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from core import Finding, Memory, Progress, SkippedPath, Status, SyncReport, events
 from core.types import FileFailure
-from tests.pictures import SIZES, SVG_SIZES, pictured_memory, size_name, steady
+from tests.pictures import Album, pictured_memory
 
 FILES = {"MEMORY.md": "# Who\n", "memory/a.md": "# A\n\ntext\n", "memory/b.md": "# B\n\ntext\n"}
 AT = 1_773_230_400_000
@@ -79,6 +78,8 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "details": (WELL, {}, "enter"),
     "actions": (WELL, {}, "R"),
     "question": (WELL, {}, "R r e d o enter"),
+    "reason": ({**WELL, **ILL}, {"providerUnavailableReason": "connection refused"}, "shift+tab enter"),
+    "help": (WELL, {}, "f1"),
 }
 
 
@@ -104,23 +105,25 @@ async def arrange(running: Any, memory: Memory, state: str) -> None:
     await running.rest()
 
 
-@pytest.mark.parametrize("size", [*SIZES, (40, 10)], ids=size_name)
 @pytest.mark.parametrize("state", STATES)
-async def test_status(
-    deck: Any, memory: Memory, text_snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, state: str, size: Any
-) -> None:
+async def test_status(deck: Any, memory: Memory, album: Album, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
     patched(memory, monkeypatch, state)
-    async with deck(memory, size=size) as running:
+    async with deck(memory) as running:
         await arrange(running, memory, state)
-        assert steady("\n".join(running.lines())) + "\n" == text_snapshot
+        await album.sizes(running)
 
 
-@pytest.mark.parametrize("theme", ["memdeck", "ansi-dark"])
-@pytest.mark.parametrize("size", SVG_SIZES, ids=size_name)
-async def test_status_in_colour(
-    deck: Any, memory: Memory, svg_snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, size: Any, theme: str
-) -> None:
+@pytest.mark.parametrize("state", ["ill", "question"])
+async def test_themes(deck: Any, memory: Memory, album: Album, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    patched(memory, monkeypatch, state)
+    async with deck(memory) as running:
+        await arrange(running, memory, state)
+        await album.themes(running)
+
+
+async def test_without_colour(deck: Any, memory: Memory, album: Album, monkeypatch: pytest.MonkeyPatch) -> None:
     patched(memory, monkeypatch, "ill")
-    async with deck(memory, size=size, environ={"TEXTUAL_THEME": theme}) as running:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with deck(memory) as running:
         await arrange(running, memory, "ill")
-        assert steady(running.app.export_screenshot(simplify=True)) == svg_snapshot
+        await album.sizes(running)

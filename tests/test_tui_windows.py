@@ -49,7 +49,7 @@ async def test_windows_follow_the_keys_of_the_user(deck: Any, memory_of: Callabl
     async with deck(memory) as running:
         await running.press("f1")
         assert any("^b closes" in row for row in running.lines())
-        pane = running.app.screen.query_one("#help-scroll")
+        pane = running.app.screen.query_one("#help-text")
         await running.press("f12", "f12")
         assert pane.scroll_y == 2
         await running.press("ctrl+b")

@@ -31,6 +31,7 @@ WINDOWS: Mapping[str, tuple[str, ...]] = {
     ),
     "palette": ("app.palette", *_ROWS, *_CLOSING),
     "help": ("app.help", "app.leave", "hit.open", *_ROWS, *_CLOSING),
+    "details": ("hit.open", "app.leave", *_ROWS, *_CLOSING),
     "why": ("search.explain", "app.leave", "hit.open", *_ROWS, *_CLOSING),
     "saved": ("hit.open", "open.editor", "copy.citation", "app.leave", *_CLOSING),
 }
@@ -199,6 +200,10 @@ def key_works_typing(key: str) -> bool:
     return key not in _TEXT_FIELD and ("+" in key or key in _CONTROL)
 
 
+def _works_browsing_only(key: str) -> bool:
+    return not key_works_typing(key)
+
+
 @dataclass(frozen=True, slots=True)
 class Keymap:
     """The keys in force: `keys[id]`, the ids that the user moved, and what was wrong with the user's table."""
@@ -212,8 +217,10 @@ class Keymap:
         usable = [key for key in self.keys[binding.id] if not typing or key_works_typing(key)]
         return shown_key(usable[0]) if usable else ""
 
-    def all_shown(self, binding: KeyBinding) -> str:
-        return " ".join(shown_key(key) for key in self.keys[binding.id])
+    def all_shown(self, binding: KeyBinding, *, typed_last: bool = False) -> str:
+        """Every key, in the order of the table, or first those that work while typing."""
+        keys = self.keys[binding.id]
+        return " ".join(shown_key(key) for key in (sorted(keys, key=_works_browsing_only) if typed_last else keys))
 
     def overrides(self) -> dict[str, str]:
         """What `App.set_keymap` takes: only the ids that were moved."""

@@ -21,7 +21,11 @@ class Command:
 
 def commands_of(screen: str, keymap: Keymap, themes: Iterable[str]) -> list[Command]:
     """All commands of a screen, its own first."""
-    rows = [Command(_title(row), keymap.all_shown(row), row.action) for row in on_screen(screen) if row.palette]
+    rows = [
+        Command(_title(row), keymap.all_shown(row, typed_last=True), row.action)
+        for row in on_screen(screen)
+        if row.palette
+    ]
     return rows + [Command(f"theme: {name}", "", f"app.use_theme({name!r})") for name in themes]
 
 

@@ -58,7 +58,7 @@ def _words(event: events.Event) -> LogLine | None:
     match event:
         case events.FileIndexed():
             changed = counted(event.chunks, "chunk") + (f", {event.chunks_same} same" if event.chunks_same else "")
-            return LogLine(at, "indexed", event.path, f"{changed}  {event.milliseconds:.0f} ms")
+            return LogLine(at, "indexed", event.path, f"{changed} · {event.milliseconds:.0f} ms")
         case events.FileRemoved():
             return LogLine(at, "removed", event.path)
         case events.SourceGone():
@@ -75,8 +75,8 @@ def _words(event: events.Event) -> LogLine | None:
             seconds = sum(report.seconds.values())
             amounts = (("indexed", report.indexed), ("removed", report.removed), ("FAILED", report.failed))
             counts = ", ".join(f"{number} {name}" for name, number in amounts if number) or "nothing changed"
-            warning = f"  {report.warning}" if report.warning else ""
-            return LogLine(at, "sync", report.reason, f"{counts}  {seconds:.2f} s{warning}")
+            warning = f" · {report.warning}" if report.warning else ""
+            return LogLine(at, "sync", report.reason, f"{counts} · {seconds:.2f} s{warning}")
         case events.EmbeddingFinished():
             return LogLine(at, "vectors", f"{event.vectors:,} made", f"{event.seconds:.1f} s")
         case events.EmbeddingFailed():

@@ -9,7 +9,7 @@ from textual.theme import Theme
 DARK = Theme(
     name="memdeck",
     primary="#7db7ff",
-    secondary="#8b95a7",
+    secondary="#97a1b3",
     accent="#f0b35a",
     success="#8fce8f",
     warning="#f0b35a",
@@ -20,18 +20,18 @@ DARK = Theme(
     panel="#262b34",
     variables={
         "block-cursor-foreground": "#ffffff",
-        "block-cursor-background": "#2b3f5c",
+        "block-cursor-background": "#20314b",
         "block-cursor-text-style": "none",
         "block-cursor-blurred-foreground": "#d4d8e0",
         "block-cursor-blurred-background": "#262b34",
-        "text-muted": "#8b95a7",
+        "text-muted": "#97a1b3",
     },
 )
 
 LIGHT = Theme(
     name="memdeck-light",
     primary="#0b5cad",
-    secondary="#5c6675",
+    secondary="#566070",
     accent="#9a5b00",
     success="#2b7a2b",
     warning="#9a5b00",
@@ -47,7 +47,7 @@ LIGHT = Theme(
         "block-cursor-text-style": "none",
         "block-cursor-blurred-foreground": "#1d2129",
         "block-cursor-blurred-background": "#e6e4dd",
-        "text-muted": "#5c6675",
+        "text-muted": "#566070",
     },
 )
 

@@ -19,6 +19,7 @@ from tui.state import DeckState
 from tui.text import shown
 from tui.widgets.key_hints import KeyHints
 from tui.widgets.line import Line
+from tui.widgets.prompt import Prompt
 from tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class DeckScreen(Screen[None], inherit_bindings=False):
 
     def hint(self) -> None:
         if self.is_mounted:
-            self.query_one(KeyHints).show(typing=self.typing, rows=self.has_rows)
+            asking = any(prompt.is_open for prompt in self.query(Prompt))
+            self.query_one(KeyHints).show(typing=self.typing, rows=self.has_rows, asking=asking)
 
     @property
     def has_rows(self) -> bool:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
+from tui.screens.window import Window, window_bindings
 from tui.widgets.line import Line
+from tui.widgets.text_pane import TextPane
 
 
-class Details(ModalScreen[bool], inherit_bindings=False):
-    """A text that scrolls. Esc or q give False; Enter or y True, which means `yes` where that says what it does."""
+class Details(Window[bool], inherit_bindings=False):
+    """A text that scrolls. The keys that go back or leave give False; Enter True, which means `yes` where that says
+    what it does.
+    """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,n", "dismiss(False)", show=False),
-        Binding("enter,y", "dismiss(True)", show=False),
-        Binding("down,j", "scroll(1)", show=False),
-        Binding("up,k", "scroll(-1)", show=False),
-        Binding("pagedown,ctrl+d,space", "scroll(10)", show=False),
-        Binding("pageup,ctrl+u", "scroll(-10)", show=False),
-    ]
+    BINDINGS = window_bindings(
+        "details", {"hit.open": "dismiss(True)", "app.back": "dismiss(False)", "app.leave": "dismiss(False)"}
+    )
 
     def __init__(self, title: str, text: Content, *, yes: str = "") -> None:
         super().__init__()
@@ -35,14 +29,23 @@ class Details(ModalScreen[bool], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         with Vertical(id="details"):
             yield Line(id="details-title", fill="─")
-            with VerticalScroll(id="details-scroll", can_focus=False):
-                yield Static(self._text, id="details-text", markup=False)
+            yield TextPane(self._text, id="details-text")
             yield Line(id="details-keys", fill="─")
 
     def on_mount(self) -> None:
+        back = self.key_of("app.back")
+        keys = f"─ {self.key_of('hit.open')} {self._yes} · {back} no " if self._yes else f"─ {back} closes "
         self.query_one("#details-title", Line).set(f"─ {self._title} ", "─")
-        keys = f"─ ↵ {self._yes} · esc no " if self._yes else "─ esc closes "
-        self.query_one("#details-keys", Line).set(keys, " ↑ ↓ more ─")
+        self.query_one("#details-keys", Line).set(keys, "─")
 
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#details-scroll", VerticalScroll).scroll_relative(y=by, animate=False)
+    def on_resize(self) -> None:
+        """Leave room for the line with the keys, and say in it whether there is more."""
+        self.bound("#details-text", beside=4)
+        self.call_after_refresh(self._tell_more)
+
+    def _tell_more(self) -> None:
+        line = self.query_one("#details-keys", Line)
+        line.set(line.left, " ↑ ↓ more ─" if self.query_one(TextPane).has_more else "─")
+
+    def action_move(self, where: str) -> None:
+        self.query_one(TextPane).move(where)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from core import Hit
-from tui.screens.help import move
 from tui.screens.window import Window, window_bindings
 from tui.text import fitted, shown
 from tui.widgets.line import Line
+from tui.widgets.text_pane import TextPane
 
 _NAME_CELLS = 16
 
@@ -31,16 +30,18 @@ class Explanation(Window[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         with Vertical(id="explanation"):
             yield Line(id="explanation-title", fill="─")
-            with VerticalScroll(id="explanation-scroll", can_focus=False):
-                yield Static(explanation(self._hit), markup=False)
+            yield TextPane(explanation(self._hit), id="explanation-text")
 
     def on_mount(self) -> None:
         self.query_one("#explanation-title", Line).set(
             f"─ hit {self._place} · why ", f" {self.key_of('app.back')} closes ─"
         )
 
+    def on_resize(self) -> None:
+        self.bound("#explanation-text", beside=3)
+
     def action_move(self, where: str) -> None:
-        move(self.query_one("#explanation-scroll", VerticalScroll), where)
+        self.query_one(TextPane).move(where)
 
 
 def explanation(hit: Hit) -> Content:

@@ -23,6 +23,7 @@ from tui.state import DeckState
 from tui.text import counted, folded
 from tui.widgets.file_list import FileList
 from tui.widgets.preview import Page
+from tui.widgets.typing_rest import TypingRest
 
 FRESHEN_SECONDS = 1.0
 BUSY_FRESHEN_SECONDS = 3.0
@@ -49,6 +50,7 @@ class FilesScreen(BrowseScreen[TreeRow]):
         self._fresh: Timer | None = None
         self._read_of: tuple[object, ...] = ()
         self._asked_for = ""
+        self._narrowing = TypingRest(self, self.fill)
 
     def make_list(self) -> FileList:
         return FileList(id="files")
@@ -154,7 +156,11 @@ class FilesScreen(BrowseScreen[TreeRow]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.fill()
+        self._narrowing.wait()
+
+    def chosen(self) -> None:
+        self._narrowing.now()
+        super().chosen()
 
     def watch_show(self) -> None:
         if self.is_mounted:

@@ -17,6 +17,7 @@ from tui.widgets.line import Line
 from tui.widgets.query_input import QueryInput
 
 CITED_CELLS = 40
+FEWEST_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,14 @@ class QuickNote(Window[None], inherit_bindings=False):
         area = self.query_one(TextArea)
         area.move_cursor(area.document.end)
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._grow)
+
+    def _grow(self) -> None:
+        """As tall as the text, so that a short one costs few bytes for a letter."""
+        area = self.query_one(TextArea)
+        area.styles.height = max(min(max(area.wrapped_document.height, FEWEST_ROWS), self.size.height - 5), 1)
+
     def _keys(self) -> tuple[str, str]:
         left = f"─ {self.key_of('note.save')} save"
         if self._citation is not None:
@@ -90,6 +99,7 @@ class QuickNote(Window[None], inherit_bindings=False):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self._changed()
+        self._grow()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -9,22 +9,25 @@ from textual.widgets import Input
 
 from tui.commands import Command, matching
 from tui.screens.window import Window, window_bindings
-from tui.text import fitted, shown
+from tui.text import cells_of, fitted, shown
 from tui.widgets.query_input import QueryInput
 from tui.widgets.row_list import RowList
+from tui.widgets.typing_rest import TypingRest
 
-KEY_CELLS = 14
+TALLEST = 16
 
 
 class CommandList(RowList[Command]):
-    """Title, and the keys at the right."""
+    """What it is about, what it does, and the keys at the right edge."""
 
     def key(self, item: Command) -> str:
         return item.title
 
     def row(self, item: Command, width: int) -> Content:
-        title = fitted(f"  {shown(item.title)}", max(width - KEY_CELLS, 8))
-        return Content.assemble(title, (fitted(item.keys, min(KEY_CELLS, width)), "$text-muted"))
+        keys = f" {item.keys} " if item.keys else ""
+        title = fitted(f"  {shown(item.title)}", max(width - cells_of(keys), 8))
+        area = title.find(": ") + 1
+        return Content.assemble((title[:area], "$text-muted"), title[area:], (keys, "bold $primary"))
 
 
 class Palette(Window[Command | None], inherit_bindings=False):
@@ -37,6 +40,7 @@ class Palette(Window[Command | None], inherit_bindings=False):
         super().__init__()
         self._asks = asks
         self._commands = commands
+        self._rest = TypingRest(self, self._narrow)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="palette"):
@@ -44,11 +48,15 @@ class Palette(Window[Command | None], inherit_bindings=False):
             yield CommandList(id="commands")
 
     def on_mount(self) -> None:
+        self.query_one("#palette").styles.height = min(len(self._commands) + 3, TALLEST)
         self.query_one(CommandList).show(self._commands)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.query_one(CommandList).show(matching(self._commands, event.value))
+        self._rest.wait()
+
+    def _narrow(self) -> None:
+        self.query_one(CommandList).show(matching(self._commands, self.query_one(QueryInput).value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -59,9 +67,11 @@ class Palette(Window[Command | None], inherit_bindings=False):
         self.action_choose()
 
     def action_move(self, where: str) -> None:
+        self._rest.now()
         self.query_one(CommandList).move(where)
 
     def action_choose(self) -> None:
+        self._rest.now()
         command = self.query_one(CommandList).current
         if command is not None:
             self.dismiss(command)

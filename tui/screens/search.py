@@ -166,7 +166,8 @@ class SearchScreen(BrowseScreen[Hit]):
             self.show_empty(None)
         elif not result.partial:
             self.show_empty(self._nothing(result))
-        self.notice(self.deck.state.banner or result.warning or "")
+        said_below = bool(result.filters) and not result.hits
+        self.notice(self.deck.state.banner or ("" if said_below else result.warning) or "")
 
     def _nothing(self, result: SearchResult) -> Content:
         keys = [self.deck.keymap.shown(BY_ID[f"search.{part}"], typing=True) for part in ("mode", "source", "dates")]
@@ -192,6 +193,8 @@ class SearchScreen(BrowseScreen[Hit]):
             if wide and result.pending and self.mode != "keyword":
                 parts.append(f"{result.pending:,} by words only")
             parts.append("ranking" if result.partial else _took(result, in_parts=wide))
+        if self.source == "all" and not wide and self.dates is not ANY_TIME:
+            parts.remove("all")
         while len(parts) > 3 and cells_of(" · ".join(parts)) >= self.info.size.width > 0:
             parts.pop()
         self.info.set("", Content.styled(" · ".join(parts), "$text-muted"))

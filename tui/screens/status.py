@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 from textual.content import Content
-from textual.widgets import Static
 
 from core import MemdeckError, SyncReport, counted
 from tui import guidance
@@ -24,8 +24,9 @@ from tui.state import DeckState
 from tui.text import cells_of
 from tui.widgets.line import Line
 from tui.widgets.row_list import RowList
-from tui.widgets.status_panel import status_content
+from tui.widgets.status_panel import status_text
 from tui.widgets.sync_log import LEVELS, LogRow, SyncLog
+from tui.widgets.text_pane import TextPane
 from tui.widgets.trouble_list import Trouble, TroubleList, troubles
 
 ACTIONS = (
@@ -37,7 +38,7 @@ ACTIONS = (
 _LEVEL_WORDS = dict(zip(LEVELS, ("all", "warnings and errors", "errors"), strict=True))
 
 
-class Facts(VerticalScroll, can_focus=True, inherit_bindings=False):
+class Facts(TextPane, can_focus=True, inherit_bindings=False):
     """The rows of the status, which may be more than fit."""
 
 
@@ -47,14 +48,9 @@ class StatusScreen(DeckScreen):
     NAME = "status"
     BINDINGS = bindings_of("status")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._facts = Content()
-
     def body(self) -> ComposeResult:
         with Container(id="standing"):
-            with Facts(id="facts"):
-                yield Static("", id="facts-text", markup=False)
+            yield Facts(id="facts")
             with Container(id="trouble"):
                 yield Line(id="trouble-title", fill="─")
                 yield TroubleList(id="troubles")
@@ -84,11 +80,7 @@ class StatusScreen(DeckScreen):
 
     def state_changed(self, state: DeckState) -> None:
         super().state_changed(state)
-        facts, content = self.query_one("#facts-text", Static), status_content(state)
-        before = self._facts
-        if not content.is_same(before):
-            self._facts = content
-            facts.update(content, layout=_rows(content, facts.size.width) != _rows(before, facts.size.width))
+        self.query_one(Facts).show(partial(status_text, state))
         self._show_troubles(state)
         self._show_pace(state)
 
@@ -155,10 +147,8 @@ class StatusScreen(DeckScreen):
         facts, focused = self.query_one(Facts), self.focused
         if not facts.has_focus:
             (focused if isinstance(focused, RowList) else self.log_widget).move(where)
-        elif where in ("up", "down"):
-            facts.scroll_relative(y=1 if where == "down" else -1, animate=False)
         else:
-            facts.scroll_to(y=0 if where in ("first", "page_up") else facts.max_scroll_y, animate=False)
+            facts.move(where)
 
     def action_back(self) -> None:
         self.log_widget.focus()
@@ -275,8 +265,3 @@ def _outcome(report: SyncReport) -> str:
     failed = f", {report.failed:,} failed" if report.failed else ""
     waiting = f"; {counted(report.vectors_waiting, 'chunk')} wait for vectors" if report.vectors_waiting else ""
     return f"{counted(report.indexed, 'file')} read again{failed}{waiting}"
-
-
-def _rows(content: Content, width: int) -> int:
-    """Rows of a text when its lines are wrapped, near enough to tell whether a new layout is due."""
-    return sum(-(-max(cells_of(line), 1) // max(width, 1)) for line in content.plain.split("\n"))

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tui.app import MemdeckApp
 
 Answer = TypeVar("Answer")
+TALLEST = 30
+"""Rows of text at most that a window shows at once."""
 
 _MOVES = {
     "list.down": "move('down')", "list.up": "move('up')", "list.page_down": "move('page_down')",
@@ -42,6 +44,10 @@ class Window(ModalScreen[Answer], Generic[Answer], inherit_bindings=False):
         """The first key of an id that works in any window, as people write it."""
         keymap = self.deck.keymap
         return keymap.shown(BY_ID[name], typing=True) or keymap.shown(BY_ID[name])
+
+    def bound(self, pane: str, *, beside: int) -> None:
+        """Let a pane of text be as tall as its text, so far as the terminal has room for it and `beside` more lines."""
+        self.query_one(pane).styles.max_height = max(min(self.size.height - beside, TALLEST), 1)
 
     def on_screen_suspend(self) -> None:
         # Textual remembers the drawn lines of widgets long after these are gone; a widget without lines is small.

@@ -155,7 +155,7 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
         if y >= len(rows) or width <= 0:
             return Strip.blank(max(width, 0), base)
         index, number, row = rows[y]
-        return self.draw(index, number, row, is_top=y == 0).adjust_cell_length(width, base)
+        return self.draw(index, number, row, is_top=y == 0).adjust_cell_length(width, base).simplify()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         self._drawn = None
@@ -172,6 +172,10 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
             top, skip = self.top, self._skip
             self.forget()
             self.place(top, 0 if is_wider else skip)
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        # The bar takes a column, and no resize tells.
+        self.call_after_refresh(self.on_resize)
 
     def notify_style_update(self) -> None:
         self._drawn = None

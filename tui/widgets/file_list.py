@@ -58,8 +58,11 @@ class FileList(RowList[TreeRow]):
             parts.append(f"{counts.left_out:,} left out")
         mark = "✗" if counts.failed and not item.is_open else " "
         name = f"{indent}{'▾' if item.is_open else '▸'} {shown(item.name)}"
-        style = "$error" if counts.failed else "$text-muted"
-        return _joined(mark, name, "  ".join(parts), style, width, width * 3 // 5, bold=True)
+        row = _joined(mark, name, "  ".join(parts), "$text-muted", width, width * 3 // 5, bold=True)
+        failed = f"{counts.failed:,} failed"
+        at = row.plain.rfind(failed) if counts.failed else -1
+        row = row.stylize("$error", 1, 2) if counts.failed else row
+        return row.stylize("$error", at, at + len(failed)) if at >= 0 else row
 
 
 def _amounts(entry: FileEntry, width: int) -> str:
@@ -79,5 +82,7 @@ def _amounts(entry: FileEntry, width: int) -> str:
 def _joined(mark: str, name: str, detail: str, style: str, width: int, most: int, *, bold: bool = False) -> Content:
     """A row of `width` cells: mark, name, and at the right at most `most` cells of detail."""
     detail = fitted(detail, min(cells_of(detail), most))
+    while detail.startswith(" ") and cells_of(name) > width - cells_of(detail) - 5:
+        detail = detail[1:]
     room = max(width - cells_of(detail) - 5, 4)
     return Content.assemble((f" {mark} ", style), (fitted(name, room), "bold" if bold else ""), "  ", (detail, style))

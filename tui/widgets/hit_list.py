@@ -13,6 +13,8 @@ from tui.text import around_match, cells_of, counted, elided_citation, elided_pa
 from tui.widgets.row_list import RowList
 
 CITATION_CELLS = 33
+FEWEST_SNIPPET_CELLS = 10
+"""With less room than that the citation has all of it."""
 GONE_MARK = "source gone  "
 LINES_CELLS = 13
 
@@ -111,11 +113,12 @@ class HitList(RowList[Hit]):
 
     def _one_line(self, hit: Hit, width: int) -> Content:
         score = f" {_score(hit.score)} {_found_by(hit):<3} "
-        room = max(min(CITATION_CELLS, width - cells_of(score) - 1), 8)
+        room = width - cells_of(score) - 1
+        room = max(room if room < CITATION_CELLS + FEWEST_SNIPPET_CELLS else CITATION_CELLS, 8)
         citation = fitted(_citation(hit, room), room)
-        return Content.assemble(
-            (score, "$text-muted"), (citation, "$primary"), "  ", self._snippet(hit, width - cells_of(score) - room - 2)
-        )
+        head = Content.assemble((score, "$text-muted"), (citation, "$primary"))
+        left = width - head.cell_length - 2
+        return Content.assemble(head, "  ", self._snippet(hit, left)) if left > 0 else head
 
     def _two_lines(self, hit: Hit, width: int) -> Content:
         score = f" {_score(hit.score)} {_found_by(hit):<3} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from tui.bindings import Keymap, hints
+from tui.bindings import BY_ID, Keymap, hints
 from tui.text import cells_of
 from tui.widgets.line import Line
 
@@ -21,9 +21,11 @@ class KeyHints(Line):
         self._keymap = keymap
         self._typing = True
         self._rows = True
+        self._asking = False
 
-    def show(self, *, typing: bool, rows: bool) -> None:
-        self._typing, self._rows = typing, rows
+    def show(self, *, typing: bool, rows: bool, asking: bool = False) -> None:
+        """Whether letters go into a text field, whether a row is there, and whether a line at the foot asks."""
+        self._typing, self._rows, self._asking = typing, rows, asking
         self._tell()
 
     def on_resize(self) -> None:
@@ -35,6 +37,8 @@ class KeyHints(Line):
         right = _drawn(always)
         room = self.size.width - right.cell_length - 2
         left: list[tuple[str, str]] = []
+        if self._asking:
+            rows = [("↵", "go"), (self._keymap.shown(BY_ID["app.back"], typing=True), "back")]
         for key, label in rows:
             need = cells_of(f"{key} {label}") + 2
             if (key, label) in always or need > room:

@@ -27,6 +27,10 @@ class Line(Static):
             self._left, self._right = left, right
             self._fit()
 
+    @property
+    def left(self) -> Content:
+        return self._left
+
     def on_resize(self) -> None:
         self._fit()
 

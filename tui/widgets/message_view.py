@@ -342,7 +342,7 @@ class MessageView(BlockView[Row]):
                     Segment(f"  L{start}  {_clock(self.view.moment(seq), '%H:%M')}", place_style),
                 ]
                 return Strip(segments)
-            segments.append(Segment(" "))
+            segments.append(Segment(" ", base.rich_style))
         elif is_first:
             clock = _clock(self.view.moment(seq), "%H:%M") or "     "
             segments.append(Segment(f"{start:>{self._digits + 1}} {clock} ", place_style))
@@ -351,7 +351,7 @@ class MessageView(BlockView[Row]):
             segments.append(Segment(" " * (self._digits + 8), place_style))
             segments.append(Segment(f"{'…' + role[: _ROLE_CELLS - 1]:<{_ROLE_CELLS}} ", place_style))
         else:
-            segments.append(Segment(" " * (self._indent)))
+            segments.append(Segment(" " * self._indent, base.rich_style))
         kind = row.kind if row.kind in ("note",) else role
         content = Content(row.text)
         for begin, end in term_spans(row.text, self.terms) if self.terms else ():

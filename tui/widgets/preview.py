@@ -373,6 +373,10 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
             self._forget()
             self._place(top - 1, 0)
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        # The bar takes a column, and no resize tells.
+        self.call_after_refresh(self.on_resize)
+
     def notify_style_update(self) -> None:
         self._forget()
         super().notify_style_update()

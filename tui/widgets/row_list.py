@@ -215,7 +215,7 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         strips = Visual.to_strips(self, self._content(index), width, self.row_height, style)
         if line >= len(strips):
             return Strip.blank(width, style.rich_style)
-        strip = strips[line].extend_cell_length(width, style.rich_style)
+        strip = strips[line].extend_cell_length(width, style.rich_style).simplify()
         first = next(iter(strip), None)
         if not (current or marked) or first is None or strip.cell_length < 2:
             return strip

@@ -48,7 +48,7 @@ class SessionList(RowList[SessionRow]):
     def _two_lines(self, row: SessionRow, width: int) -> Content:
         when = _when(row, "%Y-%m-%d %H:%M")
         amounts = f" {_count(row)}  {_size(row)}"
-        room = max(width - 6 - _AGENT_CELLS - cells_of(amounts), 4)
+        room = max(width - 5 - _AGENT_CELLS - cells_of(amounts), 4)
         return Content.assemble(
             self._lead(row), *self._title(row, max(width - 4 - cells_of(when), 4)), (f" {when}", "$text-muted"), "\n",
             " " * (4 + row.depth), (fitted(_agent(row), _AGENT_CELLS), "$primary"), " ",

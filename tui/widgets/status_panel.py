@@ -9,23 +9,28 @@ from textual.content import Content
 from core import Status
 from tui.event_log import log_line
 from tui.state import DeckState
-from tui.text import counted, shown
+from tui.text import counted
+from tui.widgets.text_pane import LabelRow, laid_out
 
 Row = tuple[str, str, str]
 """Label, words, style of the words."""
+LABEL_CELLS = 10
 
 _HEALTH = {"healthy": ("OK", "$success"), "degraded": ("DEGRADED", "$warning"), "down": ("DOWN", "$error")}
 
 
-def status_content(state: DeckState) -> Content:
-    """Everything that the status screen says, one row each; wide cells wrap by themselves."""
+def status_text(state: DeckState, width: int) -> Content:
+    """The rows of the status in so many cells."""
+    return laid_out(status_rows(state), LABEL_CELLS, width)
+
+
+def status_rows(state: DeckState) -> list[LabelRow]:
+    """Everything that the status screen says, one row each."""
     status = state.status
     if status is None:
-        return Content.styled("Opening the index…", "$text-muted")
+        return [LabelRow(None, "Opening the index…", "$text-muted")]
     rows = [*_health(status), *_counts(status, state), *_parts(status, state), *_left_out(status)]
-    return Content("\n").join(
-        Content.assemble((f"{label:<9} ", "$text-muted"), (shown(words), style)) for label, words, style in rows
-    )
+    return [LabelRow(*row) for row in rows]
 
 
 def _health(status: Status) -> list[Row]:
@@ -52,7 +57,8 @@ def _counts(status: Status, state: DeckState) -> list[Row]:
 
 def _parts(status: Status, state: DeckState) -> list[Row]:
     model = " · ".join(filter(None, (status.provider, status.model)))
-    asked = "" if status.requested_provider in ("", status.provider) else f" (asked for: {status.requested_provider})"
+    as_asked = status.requested_provider in ("", "auto", status.provider)
+    asked = "" if as_asked else f" (asked for: {status.requested_provider})"
     writer = status.writer.get("pid")
     return [
         ("watching", _watching(status.watcher), ""),

@@ -51,8 +51,9 @@ class SyncLog(RowList[LogRow]):
         clock = line.clock if width >= _NARROW else line.clock[:5]
         start = f" {clock}  {line.verb:<{_VERB_CELLS}} "
         room = max(width - len(start) - 2, 4)
-        subject_cells = max(room // 2, 16) if line.detail and room > 30 else room
-        subject = fitted(elided_path(shown(line.subject), subject_cells), subject_cells)
+        subject_cells = max((room - 3) // 2, 16) if line.detail and room > 30 else room
+        words = shown(line.subject)
+        subject = fitted(elided_path(words, subject_cells) if line.path else words, subject_cells)
         detail = f"  {shown(line.detail)}" if subject_cells < room else ""
         return Content.assemble((f" {mark}", style), (start, style), subject, (detail, style or "$text-muted"))
 

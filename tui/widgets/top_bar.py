@@ -45,11 +45,14 @@ class TopBar(Line):
 
     def _tell(self) -> None:
         roomy = self.size.width >= ROOMY
-        state = Content("  ").join(Content.styled(*part) for part in summary(self._state, roomy=roomy))
-        room = self.size.width - state.cell_length - 1
-        every = (self._tabs(how) for how in (ALL, KEYS, ONE))
-        tabs = next((tabs for tabs in every if tabs.cell_length <= room), Content())
-        self.set(tabs, state)
+        parts = [Content.styled(*part) for part in summary(self._state, roomy=roomy)]
+        here = self._tabs(ONE)
+        while len(parts) > 1 and here.cell_length + 1 + _joined(parts).cell_length > self.size.width:
+            del parts[1]
+        state = _joined(parts)
+        every = (self._tabs(how) for how in (ALL, KEYS))
+        tabs = next((tabs for tabs in every if tabs.cell_length <= self.size.width - state.cell_length - 1), None)
+        self.set(tabs or self._tabs(ONE), state)
 
     def _tabs(self, how: str) -> Content:
         """The screens: all by name, the others by their key alone, or only the one in force."""
@@ -65,3 +68,7 @@ class TopBar(Line):
             parts.append((text, "bold $primary" if here else "$text-muted"))
             self._tab_at += [tab] * len(text)
         return Content.assemble(*parts)
+
+
+def _joined(parts: list[Content]) -> Content:
+    return Content("  ").join(parts)
