@@ -101,6 +101,11 @@ class PtyApp:
             self._came.clear()
             return size
 
+    def received(self) -> tuple[int, float]:
+        """How many bytes came since the last `forget`, and when the last of them did (0 for none)."""
+        with self._news:
+            return sum(len(data) for _, data in self._came), self._came[-1][0] if self._came else 0.0
+
     def use(self) -> Use:
         """What the process takes now; Linux alone tells. Raises SystemExit when it is no more."""
         status = Path(f"/proc/{self.pid}/status").read_text()
