@@ -16,7 +16,7 @@ from core.settings.model import Settings
 from core.store.check import check
 from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
-from core.sync import worker as worker_module
+from core.sync import later
 from tests.machine import mounted
 from tests.test_soak import content
 from tests.workbench import Bench, WordEmbedder
@@ -31,7 +31,7 @@ def text(word: str, lines: int) -> str:
 
 @pytest.fixture(autouse=True)
 def _retries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "RETRY_SECONDS", 0.2)
+    monkeypatch.setattr(later, "RETRY_SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -15,11 +15,13 @@ from dataclasses import replace
 from core.embedding.select import Selection
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
+from core.spare_memory import SpareMemory
 from core.store.database import Database, set_aside
 from core.store.writer_lock import WriterLock
 from core.sync.flights import Flight
 from core.sync.follower import FollowerRole
 from core.sync.intake import Intake
+from core.sync.later import Later
 from core.sync.mending import Mending, answer_mend
 from core.sync.messages import (
     BatchHeard,
@@ -42,9 +44,6 @@ IDLE_SECONDS = 0.5
 """How long the worker sleeps on its queue before it looks at timers and at other processes."""
 FOLLOW_SECONDS = 0.1
 TAKEOVER_SECONDS = 1.0
-RETRY_SECONDS = 2.0
-LAST_RETRY_SECONDS = 60.0
-"""A sync that the store refused is tried again after RETRY_SECONDS, then after twice as long each time."""
 REOPEN_SECONDS = 5.0
 """A store that fails as read-only again this soon after it was reopened stays read-only."""
 
@@ -64,6 +63,7 @@ class IndexWorker:
     ) -> None:
         self._options = options
         self._make_intakes = intakes
+        self._spare = SpareMemory()
         self._selection = selection
         self._bus = bus
         self._identity = identity
@@ -76,7 +76,7 @@ class IndexWorker:
         self._role: WriterRole | FollowerRole | None = None
         self._reopened_at = float("-inf")
         self._takeover_at = 0.0
-        self._later = _Later()
+        self._later = Later()
         self._was_full = False
         self._mending = Mending()
         self._called = threading.Event()
@@ -150,6 +150,7 @@ class IndexWorker:
         elif isinstance(self._role, WriterRole):
             self._role.step()
             self._note_writer(self._role)
+        self._spare.give_back()
 
     def _sleep_seconds(self) -> float:
         if isinstance(self._role, WriterRole):
@@ -370,30 +371,3 @@ class IndexWorker:
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
-
-
-class _Later:
-    """When what the store refused is tried again, and whether that is news. For a process that lives on."""
-
-    def __init__(self) -> None:
-        self._at: float | None = None
-        self._pause = 0.0
-        self._told: str | None = None
-
-    def put_off(self, error: str) -> bool:
-        """Try later, and each time later; whether this error differs from the last one."""
-        self._pause = min(LAST_RETRY_SECONDS, self._pause * 2) if self._told is not None else RETRY_SECONDS
-        self._at = time.monotonic() + self._pause
-        is_news, self._told = error != self._told, error
-        return is_news
-
-    def is_due(self) -> bool:
-        """Whether it is time, once."""
-        if self._at is None or time.monotonic() < self._at:
-            return False
-        self._at = None
-        return True
-
-    def settle(self) -> None:
-        """All is well again."""
-        self._told = None
