@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from core import MemdeckError, Memory
-from tui.screens.note import Draft, QuickNote
+from tui.draft import Draft
+from tui.screens.note import QuickNote
 
 
 @pytest.fixture

@@ -15,20 +15,16 @@ from textual.events import Event, Key
 from textual.widgets import Input
 
 from core import Hit, Memory, SearchMode, SearchResult
+from tui import later
 from tui.bindings import BY_ID, load_keymap
 from tui.commands import Command, commands_of
+from tui.draft import Draft
 from tui.heap import REST_SECONDS, Heap, quiet_heap
 from tui.memory_app import MemoryApp
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
-from tui.screens.files import FilesScreen
-from tui.screens.first_run import FirstRunScreen
-from tui.screens.help import Help
-from tui.screens.note import Draft, QuickNote
 from tui.screens.palette import Palette
 from tui.screens.search import SearchScreen
-from tui.screens.sessions import SessionsScreen
-from tui.screens.status import StatusScreen
 from tui.state import DeckState
 from tui.theme import OWN, next_theme, wanted_theme
 from tui.trace import Trace
@@ -69,8 +65,8 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
     CSS_PATH: ClassVar = ["styles/app.tcss"]
     BINDINGS = bindings_of("app")
     MODES = {  # noqa: RUF012 -- Textual declares it
-        "search": SearchScreen, "sessions": SessionsScreen, "status": StatusScreen, "files": FilesScreen,
-        "first_run": FirstRunScreen,
+        "search": SearchScreen, "sessions": later.sessions, "status": later.status, "files": later.files,
+        "first_run": later.first_run,
     }  # fmt: skip
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
@@ -157,6 +153,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         await self._read_status()
         if self.options.start:
             await asyncio.to_thread(self.memory.start)
+            await asyncio.to_thread(later.load)
         offers = self.options.offers
         if offers is not None and before is None and await asyncio.to_thread(offers.tell_once, self.memory.workspace):
             key = self.keymap.shown(BY_ID["app.offer"])
@@ -177,12 +174,16 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
 
     async def show_hit(self, hit: Hit, result: SearchResult, mode: SearchMode) -> None:
         """Show a hit of a transcript on the sessions screen, from where escape comes back."""
+        from tui.screens.sessions import SessionsScreen
+
         await self.switch_mode("sessions")
         if isinstance(self.screen, SessionsScreen):
             self.screen.open_hit(hit, result, mode)
 
     async def show_file(self, path: str) -> None:
         """Show a document on the files screen."""
+        from tui.screens.files import FilesScreen
+
         await self.switch_mode("files")
         if isinstance(self.screen, FilesScreen):
             self.screen.reveal(path)
@@ -195,6 +196,8 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
 
     def action_offer(self) -> None:
         """Ask what is to be read, on a screen of its own."""
+        from tui.screens.first_run import FirstRunScreen
+
         screen = self.screen
         if isinstance(screen, FirstRunScreen):
             screen.ask()
@@ -218,6 +221,8 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         self.push_screen(Palette(commands_of(screen.NAME, self.keymap, sorted(self.available_themes))), run)
 
     def action_help(self) -> None:
+        from tui.screens.help import Help
+
         screen = self.screen
         if isinstance(screen, DeckScreen):
             changed = len(self.keymap.changed)
@@ -225,6 +230,8 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
             self.push_screen(Help(screen.NAME, self.keymap, [source] if source else []))
 
     def action_note(self) -> None:
+        from tui.screens.note import QuickNote
+
         screen = self.screen
         if isinstance(screen, DeckScreen) and self._memory is not None:
             self.push_screen(QuickNote(self.draft, screen.citation))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from textual import work
 from textual.app import ComposeResult
@@ -11,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static, TextArea
 
 from core import Citation, MemdeckError
+from tui.draft import Draft
 from tui.screens.window import Window, window_bindings
 from tui.text import elided_citation, shown
 from tui.widgets.line import Line
@@ -18,20 +18,6 @@ from tui.widgets.query_input import QueryInput
 
 CITED_CELLS = 40
 FEWEST_ROWS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A note that is not saved yet: its text, and its tags as they were typed."""
-
-    text: str = ""
-    tags: str = ""
-
-    @property
-    def note(self) -> str:
-        """What is written: the text, and a line with the tags if there are any."""
-        tags = ", ".join(filter(None, (tag.strip() for tag in self.tags.split(","))))
-        return f"{self.text.rstrip()}\n\nTags: {tags}" if tags and self.text.strip() else self.text
 
 
 class QuickNote(Window[None], inherit_bindings=False):
