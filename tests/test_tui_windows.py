@@ -44,6 +44,32 @@ async def test_a_window_is_closed_by_what_opened_it_and_by_what_leaves(
             assert not isinstance(running.app.screen, window), key
 
 
+@pytest.mark.parametrize("window", OPENED)
+async def test_two_keys_in_a_burst_close_a_window_once(deck: Any, memory: Memory, window: type) -> None:
+    async with deck(memory, query="needle") as running:
+        await running.until(lambda: running.app.screen.preview.page is not None)
+        await running.press(*OPENED[window])
+        opened = running.app.screen
+        assert isinstance(opened, window)
+        for _ in range(3):  # what a key does, with nothing else between
+            opened.dismiss(None)
+        await running.press("escape")
+        assert len(running.app.screen_stack) == 1
+        assert running.app.is_running
+
+
+async def test_enter_held_down_in_the_palette_acts_once(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        await running.press("ctrl+p", *"theme: mono")
+        palette = running.app.screen
+        await running.until(lambda: any("theme: mono" in row for row in running.lines()))
+        for _ in range(3):
+            palette.action_choose()
+        await running.rest()
+        assert running.app.theme == "monokai"
+        assert len(running.app.screen_stack) == 1
+
+
 async def test_windows_follow_the_keys_of_the_user(deck: Any, memory_of: Callable[..., Memory]) -> None:
     memory = memory_of(FILES, keymap={"list.down": "f12", "app.back": "ctrl+b", "app.help": "f1"})
     async with deck(memory) as running:

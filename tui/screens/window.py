@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
@@ -35,6 +36,10 @@ def window_bindings(window: str, actions: Mapping[str, str]) -> list[BindingType
 
 class Window(ModalScreen[Answer], Generic[Answer], inherit_bindings=False):
     """A window that gives an answer when it is dismissed."""
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Close the window with its answer. A second key that came before it had left changes nothing."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
     @property
     def deck(self) -> MemdeckApp:
