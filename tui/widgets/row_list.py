@@ -55,6 +55,7 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.items: tuple[T, ...] = ()
         self.marked: set[str] = set()
+        self._drawn_width = 0
         self._contents: LRUCache[int, Content] = LRUCache(_KEPT)
         self._told: tuple[object, object] = (None, None)
         self._fitted = Size(0, 0)
@@ -186,10 +187,13 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
     # Drawing
 
     def _content(self, index: int) -> Content:
+        width = self.scrollable_content_region.width or 80
+        if width != self._drawn_width:  # a scroll bar that comes or goes is no resize
+            self._contents.clear()
+            self._drawn_width = width
         content = self._contents.get(index)
         if content is None:
-            content = self.row_at(index, self.scrollable_content_region.width or 80)
-            self._contents[index] = content
+            content = self._contents[index] = self.row_at(index, width)
         return content
 
     def _seen(self) -> list[tuple[bool, bool, str, object]]:
