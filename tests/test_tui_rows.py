@@ -18,8 +18,13 @@ from tui.widgets.row_list import RowList
 class Numbers(RowList[int]):
     drawn: int = 0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.widths: dict[int, int] = {}
+
     def row(self, item: int, width: int) -> Content:
         self.drawn += 1
+        self.widths[item] = width
         return Content(f" row {item}")
 
     def key(self, item: int) -> str:
@@ -62,6 +67,19 @@ async def test_of_ten_thousand_rows_only_those_in_view_are_drawn() -> None:
         await pilot.pause()
         assert seen(rows)[-1] == "▌row 9999"
         assert rows.drawn < 100
+
+
+async def test_rows_have_the_width_that_is_there_also_where_no_resize_is_told() -> None:
+    async with listing() as (rows, pilot):
+        widths = set()
+        for padding in (0, 3, 0):
+            rows.styles.padding = (0, padding, 0, 0)
+            rows._fitted = rows.scrollable_content_region.size
+            await pilot.pause()
+            seen(rows)
+            assert {rows.widths[item] for item in range(5)} == {rows.scrollable_content_region.width}
+            widths.add(rows.scrollable_content_region.width)
+        assert widths == {40, 37}
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
 
     def _content(self, index: int) -> Content:
         width = self.scrollable_content_region.width or 80
-        if width != self._drawn_width:  # a scroll bar that comes or goes is no resize
+        if width != self._drawn_width:  # it may come and go before a resize is told
             self._contents.clear()
             self._drawn_width = width
         content = self._contents.get(index)
