@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
+
+_SELDOM = (20_000, 20, 100)
+"""A command loads much that stays and makes few circles; looking for them as often as by default costs some percent."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (0 found or done, 1 nothing found, 2 usage, refusal or failure)."""
     from tui.cli.output import prepare_streams
 
+    gc.set_threshold(*_SELDOM)
     prepare_streams()
 
     from tui.cli.root import run
