@@ -150,7 +150,8 @@ class IndexWorker:
         elif isinstance(self._role, WriterRole):
             self._role.step()
             self._note_writer(self._role)
-        self._spare.give_back()
+            if self._role.is_resting:
+                self._spare.give_back()
 
     def _sleep_seconds(self) -> float:
         if isinstance(self._role, WriterRole):
