@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from core.events import EventBus
 from core.settings import load_settings
 from core.settings.model import Settings
 from core.types import SearchRequest, Source
+from tests.waiting import is_dead, wait_for
 
 
 @cache
@@ -161,20 +161,5 @@ def ask(backend: QmdBackend, query: str = "lemons", **more: object) -> list[str]
 
 
 def ended(pid: int) -> bool:
-    def gone() -> bool:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        stat = Path(f"/proc/{pid}/stat")
-        return stat.exists() and stat.read_text().rpartition(") ")[2][:1] == "Z"
-
-    wait_for(gone)
+    wait_for(lambda: is_dead(pid))
     return True
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)

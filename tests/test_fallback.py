@@ -18,6 +18,7 @@ from core.backends.qmd import QmdBackend
 from core.errors import SearchCancelled
 from core.types import SearchRequest, SearchResult
 from tests.qmd_bench import answer, backend_for, calls, fake_qmd, needs_qmd, real_qmd
+from tests.waiting import is_dead, wait_for
 
 NOTES = {"MEMORY.md": "one\n", "memory/a.md": "alpha lemons\n", "memory/b.md": "beta\n\nlemons again\n"}
 ANSWERS = f"cat <<'TEXT'\n{answer(('a.md', 1, 'alpha lemons'))}\nTEXT\n"
@@ -298,19 +299,3 @@ def kill_when_there(pid_file: Path) -> None:
     wait_for(lambda: pid_file.exists() and pid_file.read_text().strip())
     with contextlib.suppress(ProcessLookupError):
         os.kill(int(pid_file.read_text()), signal.SIGKILL)
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(") ")[2][:1] == "Z"
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.01)

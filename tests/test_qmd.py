@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from core.backends.qmd import NotReady, QmdBackend
 from core.errors import BackendError, SearchCancelled
 from core.types import SearchRequest, SearchResult, Source
 from tests.qmd_bench import backend_for, needs_qmd, real_qmd, write_files
+from tests.waiting import wait_for
 
 pytestmark = needs_qmd
 
@@ -366,13 +366,6 @@ def test_giving_up_ends_a_search(fresh: QmdBackend) -> None:
 
     with pytest.raises(SearchCancelled):
         fresh.search(SearchRequest("lemons"), cancel=cancel)
-
-
-def wait_for(condition: object, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.1)
 
 
 def test_two_backends_of_one_memory_share_one_index(fresh: QmdBackend, tmp_path: Path) -> None:

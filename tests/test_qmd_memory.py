@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from core import Memory, open_memory, status_json
 from core.agent_tools import memory_get, memory_search
 from tests.qmd_bench import answer, calls, fake_qmd, needs_qmd, real_qmd, write_files
+from tests.waiting import wait_for
 
 NOTES = {"MEMORY.md": "# Memory\n\nPostgres 16 for billing\n", "memory/a.md": "alpha lemons\n"}
 Open = Callable[..., Memory]
@@ -170,10 +170,3 @@ def said(role: str, text: str) -> dict[str, object]:
         "timestamp": "2026-11-01T10:00:01.000Z",
         "message": {"role": role, "content": [{"type": "text", "text": text}]},
     }
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.1)

@@ -20,8 +20,8 @@ from tests.qmd_bench import (
     ended,
     player,
     show,
-    wait_for,
 )
+from tests.waiting import wait_for
 
 
 @pytest.fixture

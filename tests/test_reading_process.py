@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from core.text.tokens import TokenCounter
 from core.types import Document, ScannedFile, SearchRequest
 from tests.session_bench import AGENTS
 from tests.transcript_home import copy_samples
+from tests.waiting import is_dead, wait_for
 
 NOTES = {
     f"memory/n{n}.md": f"# Note {n}\n\n## Part\n\n" + f"Kiln {n} fires at cone {n % 9}, größer als 日本語 {n}.\n" * 40
@@ -60,20 +61,6 @@ def rows(store: Path) -> list[tuple[object, ...]]:
         ).fetchall()
         skips = connection.execute("SELECT path, kind, error FROM file_errors ORDER BY path").fetchall()
         return [*documents, *skips]
-
-
-def ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -136,12 +123,10 @@ def test_a_process_that_is_killed_loses_nothing(intake: MemoryIntake, process: R
     os.kill(process._process.pid, signal.SIGKILL)
     later = process.submit(Asked(files[0]))
 
-    outcomes = [future.result(60) for future in futures]
-
+    assert first is not None
     assert first.prepared is not None
-    assert [outcome.file for outcome in outcomes] == list(files)
-    assert all(outcome.prepared is not None and outcome.prepared.chunks for outcome in outcomes)
-    assert later.result(60).prepared is not None
+    assert [future.result(60) for future in futures] == [None] * len(files)
+    assert later.result(60) is None
 
 
 def test_where_no_process_starts_reading_goes_on_without(
@@ -162,9 +147,31 @@ def test_a_program_that_is_no_python_is_survived(
     assert memory.status().files == len(NOTES)
 
 
-def test_an_error_of_a_file_comes_back_as_what_it_is(tmp_path: Path, process: ReadingProcess) -> None:
+def test_a_sync_whose_processes_die_in_the_middle_reads_the_rest_without(
+    memory_of: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch, processes: list[ReadingProcess]
+) -> None:
+    submit = ReadingProcess.submit
+    asked_for: list[Asked] = []
+
+    def dying(self: ReadingProcess, asked: Asked) -> Future[Outcome | None]:
+        asked_for.append(asked)
+        if len(asked_for) == 20:
+            for process in processes:
+                process._process.kill()
+        return submit(self, asked)
+
+    monkeypatch.setattr(ReadingProcess, "submit", dying)
+    memory = memory_of(NOTES)
+    assert len(asked_for) >= 20
+    assert memory.status().files == len(NOTES)
+    assert [document.path for document in memory.documents()] == sorted(NOTES)
+
+
+def test_an_error_of_a_file_comes_back_as_what_it_is(
+    tmp_path: Path, intake: MemoryIntake, process: ReadingProcess
+) -> None:
     (tmp_path / "own/memory/bad.md").write_bytes(ODD["memory/binary.md"])
-    (file,) = (f for f in files_of(process._intake) if f.path == "memory/bad.md")  # type: ignore[arg-type]
+    (file,) = (f for f in files_of(intake) if f.path == "memory/bad.md")
 
     outcome = process.submit(Asked(file)).result(60)
 
@@ -198,7 +205,7 @@ def test_closing_ends_a_process_in_the_middle_of_its_work(intake: MemoryIntake, 
     futures = [process.submit(Asked(file)) for file in files_of(intake) for _ in range(20)]
     pid = process._process.pid
     process.close()
-    assert ended(pid)
+    assert is_dead(pid)
     assert not all(future.done() for future in futures)
 
 
@@ -213,11 +220,11 @@ def test_no_process_is_left_when_its_parent_is_killed(intake: MemoryIntake) -> N
     parent = subprocess.Popen([sys.executable, "-c", code, str(intake._workspace)], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
-    assert not ended(child)
+    assert not is_dead(child)
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    wait_for(lambda: ended(child))
+    wait_for(lambda: is_dead(child))
 
 
 def test_few_bytes_are_not_worth_a_process() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from core import Memory
-from core.sync.intake import MemoryIntake
 from tests.pictures import Album, pictured_memory
+from tests.unreadable import refuse_to_read
 
 FILES: dict[str, str | bytes] = {
     "MEMORY.md": "# Who we are\n\n- The deck keeps what agents remember.\n- Ask before deleting anything.\n",
@@ -29,14 +29,7 @@ def memory() -> Iterator[Memory]:
         (memory.workspace / "memory/link.md").symlink_to(memory.workspace / "MEMORY.md")
         (memory.workspace / "memory/projects/node_modules").mkdir()
         memory.sync()
-        read = MemoryIntake.read
-
-        def reading(self: MemoryIntake, file: Any, fresh: bool = False) -> Any:
-            if file.path.endswith("locked.md"):
-                raise PermissionError(13, "Permission denied", file.absolute)
-            return read(self, file, fresh)
-
-        patch.setattr(MemoryIntake, "read", reading)
+        refuse_to_read(patch, "locked.md")
         (memory.workspace / "memory/locked.md").write_text("# Locked\n\nchanged\n")
         memory.sync()
         yield memory

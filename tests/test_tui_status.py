@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core import Finding, Memory, Progress, SyncReport, events, open_memory
-from core.sync.intake import MemoryIntake
+from tests.unreadable import refuse_to_read
 from tui.event_log import LogLine, log_line
 from tui.screens.details import Details
 from tui.screens.palette import Palette
@@ -36,14 +36,7 @@ def memory(memory_of: Callable[..., Memory]) -> Memory:
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch, memory: Memory) -> Memory:
     """A memory one of whose files cannot be read."""
-    read = MemoryIntake.read
-
-    def reading(self: MemoryIntake, file: Any, fresh: bool = False) -> Any:
-        if file.path.endswith("a.md"):
-            raise PermissionError(13, "Permission denied", file.absolute)
-        return read(self, file, fresh)
-
-    monkeypatch.setattr(MemoryIntake, "read", reading)
+    refuse_to_read(monkeypatch, "a.md")
     (memory.workspace / "memory/a.md").write_text("# A\n\nchanged\n")
     memory.sync()
     return memory

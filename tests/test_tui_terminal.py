@@ -94,11 +94,12 @@ def test_a_crash_gives_the_terminal_back_and_a_code_that_is_not_zero(run: Run) -
     assert b"ZeroDivisionError" in terminal.output
 
 
-def test_a_missing_editor_leaves_the_app_on_the_screen(run: Run) -> None:
-    terminal = run(QUERY="needle", EDITOR="no-such-editor")
+@pytest.mark.parametrize(("program", "key"), [("EDITOR", "e"), ("PAGER", "|")])
+def test_a_missing_editor_or_pager_leaves_the_app_on_the_screen(run: Run, program: str, key: str) -> None:
+    terminal = run(QUERY="needle", **{program: "no-such-program"})
     terminal.press("\t")
-    terminal.press("e")
-    terminal.until("cannot be started")
+    terminal.press(key)
+    terminal.until("no-such-program cannot be started")
     terminal.press("q")
     assert terminal.wait() == 0
 
@@ -134,15 +135,6 @@ def test_the_pager_shows_the_file_from_the_line_on_and_the_app_comes_back(run: R
     terminal.press("q")
     assert terminal.wait() == 0
     assert terminal.restored
-
-
-def test_a_missing_pager_leaves_the_app_on_the_screen(run: Run) -> None:
-    terminal = run(QUERY="needle", PAGER="no-such-pager")
-    terminal.press("\t")
-    terminal.press("|")
-    terminal.until("no-such-pager cannot be started")
-    terminal.press("q")
-    assert terminal.wait() == 0
 
 
 def test_nothing_of_a_file_is_obeyed_by_the_terminal(run: Run) -> None:

@@ -141,33 +141,30 @@ class KeywordJob:
     def _read_ahead(
         self, intake: Intake, files: Sequence[ScannedFile], rows: Mapping[Key, FileRow]
     ) -> Iterator[Outcome]:
-        waiting: deque[Future[Outcome]] = deque()
-        todo = deque(files)
         processes = reading_processes(intake, sum(file.stat.size for file in files))
         turns = itertools.cycle(processes)
-
-        def next_asked() -> Asked:
-            file = todo.popleft()
-            return asked(intake, file, rows.get((file.source, file.path)), self.force)
-
+        waiting: deque[tuple[Asked, Future[Outcome | None] | Future[Outcome]]] = deque()
+        todo = deque(asked(intake, file, rows.get((file.source, file.path)), self.force) for file in files)
         try:
             while todo or waiting:
                 while todo and len(waiting) < AHEAD:
-                    if processes:
-                        waiting.append(next(turns).submit(next_asked()))
-                    else:
-                        waiting.append(self._tools.executor.submit(self._read, intake, next_asked()))
-                if processes and not waiting[0].done() and len(waiting) < 2 * AHEAD and _is_small(todo):
-                    waiting.append(_done(self._read(intake, next_asked())))  # better than to wait
+                    wanted = todo.popleft()
+                    waiting.append((wanted, next(turns).submit(wanted) if processes else self._begin(intake, wanted)))
+                if processes and not waiting[0][1].done() and len(waiting) < 2 * AHEAD and _is_small(todo):
+                    waiting.append(_read_at_once(intake, todo.popleft()))  # better than to wait
                     continue
-                outcome = waiting.popleft().result()
+                wanted, future = waiting.popleft()
+                outcome = future.result() or self._begin(intake, wanted).result()
                 self.counts.seconds["read"] += outcome.seconds
                 yield outcome
         finally:
-            for future in waiting:
+            for _, future in waiting:
                 future.cancel()
             for process in processes:
                 process.close()
+
+    def _begin(self, intake: Intake, wanted: Asked) -> Future[Outcome]:
+        return self._tools.executor.submit(self._read, intake, wanted)
 
     def _read(self, intake: Intake, wanted: Asked) -> Outcome:
         self._tools.courtesy.wait()
@@ -252,15 +249,15 @@ class KeywordJob:
         self._tools.bus.publish(SyncProgressed(at_ms=self._tools.now_ms(), progress=progress))
 
 
-def _is_small(todo: Sequence[ScannedFile]) -> bool:
+def _is_small(todo: Sequence[Asked]) -> bool:
     """Whether the next file is read in a moment."""
-    return bool(todo) and todo[0].stat.size <= SMALL_BYTES
+    return bool(todo) and todo[0].file.stat.size <= SMALL_BYTES
 
 
-def _done(outcome: Outcome) -> Future[Outcome]:
+def _read_at_once(intake: Intake, wanted: Asked) -> tuple[Asked, Future[Outcome]]:
     future: Future[Outcome] = Future()
-    future.set_result(outcome)
-    return future
+    future.set_result(read_one(intake, wanted))
+    return wanted, future
 
 
 def _words(error: Exception) -> str:

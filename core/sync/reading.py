@@ -38,8 +38,8 @@ class Outcome:
 
 def asked(intake: Intake, file: ScannedFile, row: FileRow | None, force: bool) -> Asked:
     """What to ask about a file whose row in the index is `row`."""
-    comparable = row is not None and row.build == intake.build and not force
-    return Asked(file, row.hash if comparable and row is not None else None, force)
+    known = row.hash if row is not None and row.build == intake.build and not force else None
+    return Asked(file, known, force)
 
 
 def read_one(intake: Intake, asked: Asked) -> Outcome:

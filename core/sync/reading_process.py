@@ -43,13 +43,12 @@ def processes_for(size: int) -> int:
 
 
 class ReadingProcess:
-    """One process, and the thread that hears it. When it fails, what it owes is read here."""
+    """One process, and the thread that hears it."""
 
     def __init__(self, intake: Intake) -> None:
         """Raises OSError and what pickling raises."""
         recipe = pickle.dumps(intake, pickle.HIGHEST_PROTOCOL)
-        self._intake = intake
-        self._owed: deque[tuple[Asked, Future[Outcome]]] = deque()
+        self._owed: deque[tuple[Asked, Future[Outcome | None]]] = deque()
         self._lock = threading.Lock()
         self._is_broken = False
         self._process = subprocess.Popen(
@@ -67,15 +66,15 @@ class ReadingProcess:
         self._thread = threading.Thread(target=self._hear, name="memdeck-hear", daemon=True)
         self._thread.start()
 
-    def submit(self, asked: Asked) -> Future[Outcome]:
-        """Have a file read; the future never has an exception."""
-        future: Future[Outcome] = Future()
+    def submit(self, asked: Asked) -> Future[Outcome | None]:
+        """Have a file read; None where the process failed and the file is to be read without it."""
+        future: Future[Outcome | None] = Future()
         with self._lock:
             is_broken = self._is_broken
             if not is_broken:
                 self._owed.append((asked, future))
         if is_broken:
-            future.set_result(read_one(self._intake, asked))
+            future.set_result(None)
         else:
             with suppress(OSError):  # as above
                 _send(self._to, pickle.dumps(asked, pickle.HIGHEST_PROTOCOL))
@@ -100,8 +99,8 @@ class ReadingProcess:
             self._owed.clear()
         if owed:
             log.warning("a reading process ended (%s); its files are read without it", self._process.poll())
-        for asked, future in owed:
-            _answer(future, read_one(self._intake, asked))
+        for _, future in owed:
+            _answer(future, None)
 
     def close(self) -> None:
         """End it, whatever it is at."""
@@ -116,7 +115,7 @@ class ReadingProcess:
         self._from.close()
 
 
-def _answer(future: Future[Outcome], outcome: Outcome) -> None:
+def _answer(future: Future[Outcome | None], outcome: Outcome | None) -> None:
     if future.set_running_or_notify_cancel():
         future.set_result(outcome)
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from core.chunking import chunk_document, embedding_hash, embedding_text
 from core.settings.model import Settings
@@ -83,11 +84,14 @@ class SessionIntake:
         self._index = index
         self._session_source = SessionSource()
         self._found: dict[str, Found] = {}
-        self._recipe = (settings, home, dict(environ), counter, agent, workspace, index)
+        self._recipe: dict[str, Any] = {
+            "settings": settings, "home": home, "environ": dict(environ), "counter": counter, "agent": agent,
+            "workspace": workspace, "index": index,
+        }  # fmt: skip
 
-    def __reduce__(self) -> tuple[Callable[..., SessionIntake], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., SessionIntake], tuple[dict[str, Any], dict[str, Found]]]:
         """Another process gets an intake of its own that knows the sessions which the last scan found."""
-        return _copied, (*self._recipe, self._found)
+        return _copied, (self._recipe, self._found)
 
     @property
     def build(self) -> str:
@@ -302,19 +306,8 @@ class SessionIntake:
         return {name: value for name, value in details.items() if value not in ("", None, {}, 0)}
 
 
-def _copied(
-    settings: Settings,
-    home: Path,
-    environ: Mapping[str, str],
-    counter: TokenCounter,
-    agent: str,
-    workspace: Path | None,
-    index: StoredSessions | None,
-    found: dict[str, Found],
-) -> SessionIntake:
-    intake = SessionIntake(
-        settings, home=home, environ=environ, counter=counter, agent=agent, workspace=workspace, index=index
-    )
+def _copied(recipe: dict[str, Any], found: dict[str, Found]) -> SessionIntake:
+    intake = SessionIntake(**recipe)
     intake._found = found
     return intake
 
