@@ -31,6 +31,14 @@ def test_no_byte_of_a_forgotten_text_is_left(memory_of: Callable[..., Memory]) -
     assert b"quetzal" not in left
 
 
+def test_no_form_of_a_word_is_left_that_stood_in_a_forgotten_text_alone(memory_of: Callable[..., Memory]) -> None:
+    memory = memory_of({"memory/secret.md": "quetzals and herons\n", "memory/kept.md": "a Quetzal, some herons\n"})
+    memory.forget("memory/secret.md")
+    memory.close()
+    left = bytes_of(memory.store_path)
+    assert (b"quetzals" in left, b"herons" in left) == (False, True)
+
+
 def test_a_forgotten_file_does_not_come_back_until_it_is_remembered(memory_of: Callable[..., Memory]) -> None:
     memory = memory_of({"memory/secret.md": f"{SECRET}\n"})
     memory.forget("memory/secret.md")

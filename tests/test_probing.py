@@ -128,7 +128,7 @@ def test_a_deep_status_of_a_memory_that_is_well_is_healthy(memory: Memory) -> No
     assert "remedy" not in probes
 
 
-@pytest.mark.parametrize("table", ["chunks_fts", "chunks_trigram"])
+@pytest.mark.parametrize("table", ["chunks_fts", "words_trigram"])
 def test_a_keyword_index_that_fails_is_down_and_is_mended(memory: Memory, table: str) -> None:
     memory.close()
     raw = sqlite3.connect(memory.backend.store)

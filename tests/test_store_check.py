@@ -82,9 +82,15 @@ def test_a_reader_can_check(database: Database, store: Path) -> None:
     ("damage", "checks"),
     [
         ("DELETE FROM chunks_fts WHERE rowid = 2", ["keyword index"]),
-        ("DELETE FROM chunks_trigram WHERE rowid = 2", ["literal index"]),
+        ("DELETE FROM words_trigram WHERE rowid = 2", ["literal index"]),
         ("INSERT INTO chunks_fts (rowid, head, body) VALUES (77, 'x', 'stray')", ["keyword index"]),
-        ("INSERT INTO chunks_trigram (rowid, body) VALUES (77, 'stray')", ["literal index"]),
+        ("INSERT INTO words_trigram (rowid, word) VALUES (77, 'stray')", ["literal index"]),
+        (
+            "INSERT INTO words_trigram (rowid, word) VALUES ((SELECT max(id) + 1 FROM words), 'stray')",
+            ["literal index"],
+        ),
+        ("DELETE FROM words WHERE id = 2", ["literal index"]),
+        ("UPDATE words SET word = 'stray' WHERE id = 2", ["literal index"]),
         ("DELETE FROM chunks_vec_1 WHERE rowid = 1", ["vector table"]),
         ("INSERT INTO chunks_vec_1 (rowid, embedding) VALUES (77, zeroblob(64))", ["vector table"]),
         ("DROP TABLE chunks_vec_1", ["vector table"]),
@@ -93,7 +99,7 @@ def test_a_reader_can_check(database: Database, store: Path) -> None:
         ("INSERT INTO embedding_queue (chunk_id, newest_ns) VALUES (77, 1)", ["embedding queue"]),
         ("UPDATE files SET chunks = 9", ["documents"]),
         ("UPDATE chunks_fts_data SET block = x'ffffffffffffffff' WHERE id > 10", ["index file", "keyword index"]),
-        ("DELETE FROM chunks_trigram_data WHERE id > 10", ["index file", "literal index"]),
+        ("DELETE FROM words_trigram_data WHERE id > 10", ["index file", "literal index"]),
     ],
 )
 def test_what_is_out_of_step_is_named_and_mended(

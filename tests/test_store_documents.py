@@ -78,6 +78,11 @@ def found_by(database: Database, table: str, query: str) -> list[int]:
     return database.numbers(f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid", (query,))
 
 
+def words_with(database: Database, part: str) -> list[str]:
+    found = "SELECT rowid FROM words_trigram WHERE words_trigram MATCH ?"
+    return [str(word) for (word,) in database.rows(f"SELECT word FROM words WHERE id IN ({found})", (part,))]
+
+
 def assert_sound(database: Database) -> None:
     assert [finding for finding in check(database) if not finding.ok] == []
 
@@ -93,7 +98,7 @@ def test_a_document_is_found_by_word_path_and_part_of_a_word(database: Database)
     assert found_by(database, "chunks_fts", "lighthouse") == [1]
     assert found_by(database, "chunks_fts", "head : harbour") == [1]
     assert found_by(database, "chunks_fts", "head : coast") == [1]
-    assert found_by(database, "chunks_trigram", "ght") == [1]
+    assert words_with(database, "ght") == ["lighthouse"]
 
 
 def test_what_is_read_back_is_what_was_written(database: Database) -> None:
@@ -158,10 +163,13 @@ def test_a_removed_document_leaves_no_row(database: Database) -> None:
     write(database, "a.md", "ghost777", "with vector")
     embed(database, "with vector")
     assert Documents(database).remove("memory", "a.md") == 2
-    tables = ("files", "chunks", "chunks_fts_docsize", "chunks_trigram_docsize", "embedding_queue")
-    assert [database.count(f"SELECT count(*) FROM {table}") for table in tables] == [0, 0, 0, 0, 0]
+    tables = ("files", "chunks", "chunks_fts_docsize", "embedding_queue")
+    assert [database.count(f"SELECT count(*) FROM {table}") for table in tables] == [0, 0, 0, 0]
     assert database.count(f"SELECT count(*) FROM {vector_table(1)}") == 0
-    assert found_by(database, "chunks_fts", "ghost777") == found_by(database, "chunks_trigram", "hos") == []
+    assert found_by(database, "chunks_fts", "ghost777") == []
+    assert Documents(database).settle()
+    assert words_with(database, "hos") == []
+    assert database.count("SELECT count(*) FROM words") == 0
 
 
 def test_a_document_that_became_empty_leaves_its_file_row_alone(database: Database) -> None:

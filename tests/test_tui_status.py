@@ -301,14 +301,14 @@ async def test_a_repair_is_done_by_the_running_writer_and_told(deck: Any, memory
         await on_status(running)
         await running.until(lambda: memory.is_in_step)
         with Database.open(memory.store_path) as database:
-            database.run("DELETE FROM chunks_trigram WHERE rowid = 1")
+            database.run("DELETE FROM chunks_fts WHERE rowid = 1")
         await choose_action(running, "repair")
         await running.until(lambda: "repair the index?" in text_of(running))
         await running.press("enter")
         await running.until(lambda: "repaired · " in text_of(running))
-        done = "1 chunk put into the keyword tables"
+        done = "1 chunk put into the keyword table"
         await running.until(lambda: any(done in line.detail for line in running.app.log_lines))
-        assert not [finding for finding in memory.doctor() if finding.check == "literal index" and not finding.ok]
+        assert not [finding for finding in memory.doctor() if finding.check == "keyword index" and not finding.ok]
 
 
 async def test_a_follower_is_told_who_writes(deck: Any, memory: Memory) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
 from core.search.evidence import rarity
 from core.search.keyword import quoted
+from core.search.parts import Parts, TooMany
 from core.search.query import Query
 from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
@@ -26,7 +27,9 @@ MOST_NAMED = 10
 LONGEST_NAME = 200
 WINDOW = 4
 LONGEST_PART = 4
-MOST_TRIGRAMS = 24
+MOST_LOOKED_AT = 4000
+"""Chunks whose text may be read to find one literal."""
+_SLICE = 500
 _SENTENCE_END = " .?!,;:…。？！"
 _BACK_QUOTED = re.compile(r"`([^`]+)`")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -67,6 +70,7 @@ class Literals:
         self._vocabulary = vocabulary
         self._rows = rows
         self._allowed = allowed
+        self._parts = Parts(connection, vocabulary)
         self._found: dict[tuple[str, str, int], list[int]] = {}
 
     def chunks_with(self, text: str, *, whole_words: bool, most: int = MOST_CANDIDATES) -> list[int] | None:
@@ -80,13 +84,11 @@ class Literals:
             found = self._verified(candidates, needle, at_borders=True)
             if found or whole_words or len(words(needle)) > LONGEST_PART:
                 return found
-        if len(needle) > 2:
-            parts = self._by_trigrams(needle, most)
-        elif needle and not all(map(joins_words, needle)):
-            parts = self._by_scan(needle, most)
+        if needle and (len(needle) > 2 or not all(map(joins_words, needle))):
+            parts = self._by_parts(needle, whole_words=whole_words, most=most)
         else:
             return None if candidates else []
-        if len(parts) > most:
+        if parts is None:
             return None
         found = self._verified(parts, needle, at_borders=True)
         return found if found or whole_words else self._verified(parts, needle, at_borders=False)
@@ -115,9 +117,9 @@ class Literals:
         return [int(chunk_id) for (chunk_id,) in found]
 
     def _by_words(self, needle: str, most: int) -> list[int] | None:
-        """Chunks that hold the needle's rarest run of words as a phrase; None when it has no words."""
+        """Chunks that hold the needle's rarest run of words as a phrase; None when it has no words that tell."""
         spelled = words(spell(needle))
-        if not spelled:
+        if not spelled or _is_half_a_pair(needle):
             return None
         stopped = stop_words(spelled) if len(spelled) > WINDOW else frozenset()
         counts = {
@@ -131,20 +133,45 @@ class Literals:
         start = max(0, min(rarest - WINDOW // 2, len(spelled) - WINDOW))
         return self._search("chunks_fts", "body : " + quoted(" ".join(spelled[start : start + WINDOW])), most)
 
-    def _by_trigrams(self, needle: str, most: int) -> list[int]:
-        """Chunks that hold the needle's trigrams, enough of them to tell."""
-        trigrams = list(dict.fromkeys(needle[start : start + 3] for start in range(len(needle) - 2)))
-        step = -(-len(trigrams) // MOST_TRIGRAMS)
-        return self._search("chunks_trigram", " AND ".join(map(quoted, trigrams[::step])), most)
+    def _by_parts(self, needle: str, *, whole_words: bool, most: int) -> list[int] | None:
+        """Chunks that hold the needle anywhere; None when more than `most` do, or too many may."""
+        try:
+            expression = self._parts.expression(needle, whole_words=whole_words) if len(needle) > 2 else None
+        except TooMany:
+            return None
+        if expression is None:
+            return self._holding(self._with_sign(needle), needle, most)
+        ids = self._search("chunks_fts", expression, MOST_LOOKED_AT) if expression else []
+        if len(ids) > MOST_LOOKED_AT:
+            return None
+        slices = (ids[start : start + _SLICE] for start in range(0, len(ids), _SLICE))
+        return self._holding((row for some in slices for row in self._texts(some)), needle, most)
 
-    def _by_scan(self, needle: str, most: int) -> list[int]:
-        """Chunks that hold one or two characters with a sign among them, which no index knows; reads every text."""
+    def _holding(self, rows: Iterable[tuple[int, str]], needle: str, most: int) -> list[int] | None:
+        """Those whose folded text holds the needle; None when they are more than `most`."""
+        found = []
+        for chunk_id, text in rows:
+            if needle in (text.lower() if text.isascii() and " " not in needle else fold(text)):
+                found.append(chunk_id)
+                if len(found) > most:
+                    return None
+        return found
+
+    def _texts(self, ids: Sequence[int]) -> Iterator[tuple[int, str]]:
+        return self._connection.execute(
+            "SELECT id, text FROM chunks WHERE id IN (SELECT value FROM carray(?))", (id_array(ids),)
+        )
+
+    def _with_sign(self, needle: str) -> Iterator[tuple[int, str]]:
+        """Chunks that may hold what no index knows, with their texts; reads every text."""
         scope = "" if self._allowed is None else "AND +id IN (SELECT value FROM carray(?3))"
-        values: list[object] = [needle, most + 1]
+        part = max(needle.split(" "), key=len)
+        values: list[object] = [part, part.upper()]
         if self._allowed is not None:
             values.append(id_array(self._allowed))
-        found = self._connection.execute(f"SELECT id FROM chunks WHERE instr(lower(text), ?1) {scope} LIMIT ?2", values)
-        return [int(chunk_id) for (chunk_id,) in found]
+        return self._connection.execute(
+            f"SELECT id, text FROM chunks WHERE (instr(lower(text), ?1) OR instr(text, ?2)) {scope}", values
+        )
 
     def of_name(self, query: Query) -> list[int]:
         """The first chunks of documents that the query names: by path, by file name, or by that without its suffix."""
@@ -197,6 +224,12 @@ class Literals:
             for chunk_id in found:
                 evidence[chunk_id] = evidence.get(chunk_id, 0.0) + weight
         return evidence
+
+
+def _is_half_a_pair(needle: str) -> bool:
+    """Whether one end is a single character of a script that the index knows in pairs only."""
+    runs = [] if needle.isascii() else list(split_scripts(needle))
+    return any(script == "unspaced" and len(run) == 1 for run, script in (*runs[:1], *runs[-1:]))
 
 
 def _names_of(path: str) -> tuple[str, str, str]:

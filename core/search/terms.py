@@ -105,6 +105,10 @@ class Vocabulary:
             known = self._counts[token] = int(row[0]) if row else 0
         return known
 
+    def tokens(self, word: str) -> tuple[str, ...]:
+        """What the index calls `word`."""
+        return self._tokenizer.tokens(word)
+
     def word_frequency(self, word: str) -> int:
         """How many chunks hold the rarest token of `word`; 0 for signs alone."""
         return min(map(self.frequency, self._tokenizer.tokens(word)), default=0)

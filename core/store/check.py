@@ -10,9 +10,10 @@ from core.store.chunk_rows import STORED_COLUMNS, stored_from
 from core.store.database import Database, id_array
 from core.store.embedding_queue import EmbeddingQueue
 from core.store.identity import Identities, IdentityRow
-from core.store.keyword_rows import KEYWORD_TABLES, KeywordRows, keyword_row
+from core.store.keyword_rows import KEYWORD_TABLE, KEYWORD_TABLES, KeywordRows, keyword_row
 from core.store.schema import KEYWORD_SETTINGS, TABLES, vector_table
 from core.store.vector_rows import JOINED_VECTORS, VectorRows
+from core.store.word_rows import WORD_TABLE, WordRows
 from core.text.words import counted
 from core.types import Finding
 
@@ -47,9 +48,12 @@ def repair(database: Database, cancel: threading.Event | None = None) -> tuple[s
 
 
 def rows_agree(database: Database) -> bool:
-    """Whether there are as many keyword rows as chunks: a look that costs nothing, for every opening."""
-    chunks = database.count("SELECT count(*) FROM chunks")
-    return all(database.count(f"SELECT count(*) FROM {table}_docsize") == chunks for table in KEYWORD_TABLES)
+    """Whether there are as many rows as chunks, and as words: a look that costs nothing, for every opening."""
+    pairs = (("chunks", KEYWORD_TABLE), ("words", WORD_TABLE))
+    return all(
+        database.count(f"SELECT count(*) FROM {counted}") == database.count(f"SELECT count(*) FROM {table}_docsize")
+        for counted, table in pairs
+    )
 
 
 def try_keywords(database: Database) -> None:
@@ -64,7 +68,7 @@ def rebuild_keywords(database: Database, cancel: threading.Event | None = None) 
     Raises SyncCancelled, StoreError.
     """
     with database.transaction():
-        for table in ("chunks_fts_vocab", *KEYWORD_TABLES):
+        for table in ("chunks_fts_vocab", *KEYWORD_TABLES, "words"):
             database.run(f"DROP TABLE IF EXISTS {table}")
         database.rows(TABLES)
         database.rows(KEYWORD_SETTINGS)
@@ -84,7 +88,7 @@ def _only_keywords(database: Database) -> bool:
     """Whether every page that is no keyword table's holds."""
     plain = database.rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'chunks_fts*' "
-        "AND name NOT GLOB 'chunks_trigram*' AND name NOT GLOB 'chunks_vec*' AND name NOT GLOB 'sqlite_*'"
+        "AND name NOT GLOB 'words_trigram*' AND name NOT GLOB 'chunks_vec*' AND name NOT GLOB 'sqlite_*'"
     )
     try:
         return all(database.value(f"PRAGMA quick_check({name!s})") == "ok" for (name,) in plain)
@@ -100,21 +104,42 @@ def _documents(database: Database) -> Finding:
     return Finding("documents", ok, "chunks and documents agree" if ok else detail, "" if ok else REMEDY)
 
 
-def _keyword_difference(database: Database, table: str) -> tuple[list[int], list[int]]:
-    """Chunks without a row in a keyword table, and rows without a chunk."""
-    missing = database.numbers(f"SELECT id FROM chunks WHERE id NOT IN (SELECT id FROM {table}_docsize)")
-    surplus = database.numbers(f"SELECT id FROM {table}_docsize WHERE id NOT IN (SELECT id FROM chunks)")
+def _keyword_difference(database: Database) -> tuple[list[int], list[int]]:
+    """Chunks without a row in the keyword table, and rows without a chunk."""
+    missing = database.numbers(f"SELECT id FROM chunks WHERE id NOT IN (SELECT id FROM {KEYWORD_TABLE}_docsize)")
+    surplus = database.numbers(f"SELECT id FROM {KEYWORD_TABLE}_docsize WHERE id NOT IN (SELECT id FROM chunks)")
     return missing, surplus
 
 
+def _missing_words(database: Database) -> set[str]:
+    """The words of the chunks that are not in the table of words. Reads every text."""
+    words = WordRows(database)
+    ids = database.numbers("SELECT id FROM chunks ORDER BY id")
+    missing: set[str] = set()
+    for start in range(0, len(ids), _BATCH):
+        rows = database.rows(
+            "SELECT text FROM chunks WHERE id IN (SELECT value FROM carray(?))",
+            (id_array(ids[start : start + _BATCH]),),
+        )
+        missing.update(words.missing(str(text) for (text,) in rows))
+    return missing
+
+
 def _keywords(database: Database) -> Iterable[Finding]:
-    for table, name in zip(KEYWORD_TABLES, ("keyword index", "literal index"), strict=True):
-        damage = _keyword_damage(database, table)
-        missing, surplus = ([], []) if damage else _keyword_difference(database, table)
-        ok = not damage and not missing and not surplus
-        odd = f"{counted(len(missing), 'chunk')} missing, {counted(len(surplus), 'row')} without a chunk"
-        words = damage or odd
-        yield Finding(name, ok, "in step with the chunks" if ok else words, "" if ok else REMEDY)
+    damage = _keyword_damage(database, KEYWORD_TABLE)
+    missing, surplus = ([], []) if damage else _keyword_difference(database)
+    odd = f"{counted(len(missing), 'chunk')} missing, {counted(len(surplus), 'row')} without a chunk"
+    yield _keyword_finding("keyword index", damage, odd if missing or surplus else "")
+    damage = _keyword_damage(database, WORD_TABLE)
+    lacking, extra = ([], []) if damage else WordRows(database).difference()
+    absent = set() if damage else _missing_words(database)
+    odd = f"{counted(len(absent) + len(lacking), 'word')} missing, {counted(len(extra), 'row')} without a word"
+    yield _keyword_finding("literal index", damage, odd if absent or lacking or extra else "")
+
+
+def _keyword_finding(name: str, damage: str | None, odd: str) -> Finding:
+    words = damage or odd
+    return Finding(name, not words, words or "in step with the chunks", REMEDY if words else "")
 
 
 def _keyword_damage(database: Database, table: str) -> str | None:
@@ -171,6 +196,7 @@ def _repair_documents(database: Database) -> Iterable[str]:
     with database.transaction():
         orphans, miscounted = database.numbers(_ORPHANS), database.numbers(_MISCOUNTED)
         if orphans:
+            WordRows(database).doubt(orphans)
             VectorRows(database).delete(orphans)
             EmbeddingQueue(database).drop(orphans)
             database.run_many("DELETE FROM chunks WHERE id = ?", [(chunk_id,) for chunk_id in orphans])
@@ -190,16 +216,14 @@ def _repair_keywords(database: Database, cancel: threading.Event | None) -> Iter
         yield f"the keyword tables were made anew from {counted(rebuild_keywords(database, cancel), 'chunk')}"
         return
     with database.transaction():
-        missing: set[int] = set()
-        surplus: set[int] = set()
-        for table in KEYWORD_TABLES:
-            lacking, extra = _keyword_difference(database, table)
-            missing.update(lacking)
-            surplus.update(extra)
-        KeywordRows(database).delete_now(sorted(missing | surplus), KEYWORD_TABLES)
-        _fill_keywords(database, sorted(missing), cancel)
+        missing, surplus = _keyword_difference(database)
+        KeywordRows(database).delete_now(surplus)
+        _fill_keywords(database, missing, cancel)
+        words = WordRows(database).mend(_missing_words(database))
     if missing or surplus:
-        yield f"{counted(len(missing), 'chunk')} put into the keyword tables, {counted(len(surplus), 'row')} taken out"
+        yield f"{counted(len(missing), 'chunk')} put into the keyword table, {counted(len(surplus), 'row')} taken out"
+    if words:
+        yield f"{counted(words, 'word')} put in step with the chunks"
 
 
 def _fill_keywords(database: Database, ids: list[int], cancel: threading.Event | None) -> int:

@@ -177,11 +177,11 @@ class Documents(DocumentReader, FileErrors):
         return len(gone)
 
     def settle(self, cancel: threading.Event | None = None) -> bool:
-        """Join what many writings left in the keyword tables, in short transactions of its own; whether all is joined.
+        """Clear up what many writings left in the keyword tables, in short transactions; whether all is done.
 
         For quiet moments after a large sync: searches get faster, nothing else changes.
         """
-        return self._keywords.merge(cancel)
+        return self._keywords.settle(cancel)
 
     def _old_chunks(
         self, document: Document
@@ -234,6 +234,7 @@ class Documents(DocumentReader, FileErrors):
         """Take chunks out everywhere; of `rewritten` ones only the keyword rows."""
         self._keywords.replace([*gone, *rewritten], [])
         if gone:
+            self._keywords.doubt_words(gone)
             self._vectors.delete(gone)
             self._queue.drop(gone)
             self._database.run_many("DELETE FROM chunks WHERE id = ?", [(chunk_id,) for chunk_id in gone])

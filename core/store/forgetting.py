@@ -57,7 +57,7 @@ def purge(database: Database) -> bool:
     """
     from core.store.keyword_rows import KeywordRows
 
-    KeywordRows(database).optimize()
+    KeywordRows(database).purge()
     database.run("DELETE FROM requests WHERE done_ms IS NOT NULL")
     database.rows("PRAGMA incremental_vacuum")
     if not database.empty_log():

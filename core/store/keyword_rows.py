@@ -1,4 +1,4 @@
-"""Rows of the two keyword tables: words and trigrams."""
+"""Rows of the keyword table, and with them the words that parts of words are found by."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from dataclasses import dataclass
 
 from core.store.database import Database, id_array
 from core.store.row_batches import insert_rows
-from core.text.analysis import fold, index_head, index_text
+from core.store.word_rows import WORD_TABLE, WordRows
+from core.text.analysis import index_head, index_text
 
-KEYWORD_TABLES = ("chunks_fts", "chunks_trigram")
+KEYWORD_TABLE = "chunks_fts"
+KEYWORD_TABLES = (KEYWORD_TABLE, WORD_TABLE)
 _MERGE_PAGES = 500
 """Pages that one step of merging writes: some ten milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordRow:
-    """What the keyword tables get for one chunk."""
+    """What the keyword table gets for one chunk."""
 
     chunk_id: int
     head: str
     body: str
-    folded: str
-
-
-def keyword_row(chunk_id: int, heading: Sequence[str], path: str, text: str) -> KeywordRow:
-    """The analysed texts of a chunk."""
-    folded = fold(text)
-    return KeywordRow(chunk_id, index_head(heading, path), index_text(text, folded), folded)
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Rows that go, then rows that come, in these tables."""
+    """Rows that go, then rows that come. With `only_heads` the texts stay as they are."""
 
-    tables: Sequence[str]
     gone: Sequence[int]
     rows: Sequence[KeywordRow]
+    only_heads: bool = False
+
+
+def keyword_row(chunk_id: int, heading: Sequence[str], path: str, text: str) -> KeywordRow:
+    """The analysed texts of a chunk."""
+    return KeywordRow(chunk_id, index_head(heading, path), index_text(text))
 
 
 def keyword_rows(path: str, chunks: Iterable[tuple[int, tuple[str, ...], str]]) -> list[KeywordRow]:
@@ -48,8 +48,7 @@ def keyword_rows(path: str, chunks: Iterable[tuple[int, tuple[str, ...], str]]) 
         head = heads.get(heading)
         if head is None:
             head = heads[heading] = index_head(heading, path)
-        folded = fold(text)
-        rows.append(KeywordRow(chunk_id, head, index_text(text, folded), folded))
+        rows.append(KeywordRow(chunk_id, head, index_text(text)))
     return rows
 
 
@@ -62,50 +61,63 @@ class KeywordRows:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._words = WordRows(database)
 
     def replace(self, gone: Sequence[int], rows: Sequence[KeywordRow]) -> None:
         """Take rows out by chunk id, then put rows in."""
         if gone or rows:
-            self._database.before_commit(self._write, _Change(KEYWORD_TABLES, gone, rows))
+            self._database.before_commit(self._write, _Change(gone, rows))
+
+    def doubt_words(self, chunk_ids: Sequence[int]) -> None:
+        """Say that these chunks go, while their texts are still there."""
+        if chunk_ids:
+            self._words.doubt(chunk_ids)
 
     def replace_heads(self, rows: Sequence[KeywordRow]) -> None:
-        """Write the word rows anew: the path changed, the text did not."""
+        """Write rows anew: the path changed, the text did not."""
         if rows:
-            gone = [row.chunk_id for row in rows]
-            self._database.before_commit(self._write, _Change(KEYWORD_TABLES[:1], gone, rows))
+            self._database.before_commit(self._write, _Change([row.chunk_id for row in rows], rows, only_heads=True))
 
     def _write(self, changes: Sequence[_Change]) -> None:
-        for table in KEYWORD_TABLES:
-            gone: dict[int, None] = {}
-            rows: dict[int, KeywordRow] = {}
-            for change in changes:
-                if table in change.tables:
-                    gone.update((chunk_id, None) for chunk_id in change.gone if rows.pop(chunk_id, None) is None)
-                    rows.update((row.chunk_id, row) for row in change.rows)
-            self.delete_now(list(gone), (table,))
-            self.insert_now(list(rows.values()), (table,))
+        gone: dict[int, None] = {}
+        rows: dict[int, KeywordRow] = {}
+        texts: list[str] = []
+        for change in changes:
+            gone.update((chunk_id, None) for chunk_id in change.gone if rows.pop(chunk_id, None) is None)
+            rows.update((row.chunk_id, row) for row in change.rows)
+            if not change.only_heads:
+                texts.extend(row.body for row in change.rows)
+        self.delete_now(list(gone))
+        self._insert(list(rows.values()))
+        self._words.add(texts)
 
-    def delete_now(self, chunk_ids: Sequence[int], tables: Sequence[str] = KEYWORD_TABLES) -> None:
+    def delete_now(self, chunk_ids: Sequence[int]) -> None:
         """Take rows out at once."""
-        for table in tables if chunk_ids else ():
+        if chunk_ids:
             self._database.run(
-                f"DELETE FROM {table} WHERE rowid IN (SELECT value FROM carray(?))", (id_array(chunk_ids),)
+                f"DELETE FROM {KEYWORD_TABLE} WHERE rowid IN (SELECT value FROM carray(?))", (id_array(chunk_ids),)
             )
 
-    def insert_now(self, rows: Sequence[KeywordRow], tables: Sequence[str] = KEYWORD_TABLES) -> None:
-        """Put rows in at once."""
-        for table in tables:
-            if table == "chunks_fts":
-                words = [(row.chunk_id, row.head, row.body) for row in rows]
-                insert_rows(self._database, "chunks_fts (rowid, head, body)", words)
-            else:
-                insert_rows(self._database, f"{table} (rowid, body)", [(row.chunk_id, row.folded) for row in rows])
+    def insert_now(self, rows: Sequence[KeywordRow]) -> None:
+        """Put rows in at once, and their words."""
+        self._insert(rows)
+        self._words.add(row.body for row in rows)
 
-    def merge(self, cancel: threading.Event | None = None) -> bool:
-        """Join the segments that writing has left, in short transactions; whether all is joined.
+    def _insert(self, rows: Sequence[KeywordRow]) -> None:
+        insert_rows(
+            self._database,
+            f"{KEYWORD_TABLE} (rowid, head, body)",
+            [(row.chunk_id, row.head, row.body) for row in rows],
+        )
 
-        After much writing a search reads up to a dozen segments for each word; joined, it reads few.
+    def settle(self, cancel: threading.Event | None = None) -> bool:
+        """Leave out words that no chunk has any more, and join the segments that writing has left; whether all is done.
+
+        In short transactions. After much writing a search reads up to a dozen segments for each word; joined, it reads
+        few.
         """
+        if not self._words.settle(cancel):
+            return False
         for table in KEYWORD_TABLES:
             while cancel is None or not cancel.is_set():
                 before = self._database.connection.total_changes()
@@ -115,8 +127,9 @@ class KeywordRows:
                     break
         return cancel is None or not cancel.is_set()
 
-    def optimize(self) -> None:
-        """Write each table as one segment: nothing is left of the words of deleted chunks. In one transaction each."""
+    def purge(self) -> None:
+        """Leave nothing of the words of deleted chunks: each table becomes one segment. In its own transactions."""
+        self._words.settle()
         for table in KEYWORD_TABLES:
             with self._database.transaction():
                 self._database.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")

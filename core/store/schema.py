@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x6D656D64
 """`PRAGMA application_id` of an index file: "memd"."""
 
@@ -70,9 +70,16 @@ CREATE VIRTUAL TABLE IF NOT EXISTS chunks_fts USING fts5(
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS chunks_fts_vocab USING fts5vocab(chunks_fts, 'row');
 
--- Parts of words and punctuation, for literals and identifiers; positions are verified on the text.
-CREATE VIRTUAL TABLE IF NOT EXISTS chunks_trigram USING fts5(
-    body, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 0 remove_diacritics 1'
+-- Every word of the chunks' texts once, folded: a part of a word is looked for here, and then the words that have it.
+CREATE TABLE IF NOT EXISTS words (
+    id INTEGER PRIMARY KEY,
+    word TEXT NOT NULL UNIQUE,
+    doubtful INTEGER NOT NULL DEFAULT 0   -- 1: a chunk that had it is gone, perhaps the last one
+) STRICT;
+CREATE INDEX IF NOT EXISTS words_doubtful ON words (id) WHERE doubtful;
+-- rowid = words.id
+CREATE VIRTUAL TABLE IF NOT EXISTS words_trigram USING fts5(
+    word, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1'
 );
 
 CREATE TABLE IF NOT EXISTS embedding_identities (
@@ -147,8 +154,8 @@ CREATE TABLE IF NOT EXISTS tombstones (
 KEYWORD_SETTINGS = """
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 64);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('crisismerge', 256);
-INSERT INTO chunks_trigram (chunks_trigram, rank) VALUES ('automerge', 64);
-INSERT INTO chunks_trigram (chunks_trigram, rank) VALUES ('crisismerge', 256);
+INSERT INTO words_trigram (words_trigram, rank) VALUES ('automerge', 64);
+INSERT INTO words_trigram (words_trigram, rank) VALUES ('crisismerge', 256);
 """
 """Settings that FTS5 keeps in the file: it merges little while writing, and never all within one commit.
 

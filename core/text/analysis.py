@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -105,6 +105,7 @@ class _WordTable(dict[int, str]):
 
 
 _ASCII_FOLD = bytes(32 if code < 32 or code == 127 else ord(chr(code).lower()) for code in range(128)) + bytes(128)
+_ASCII_WORD = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256)).lower()
 _ODD = re.compile(r"[^ -~]")
 _SPARSE = 4
 _FOLD = _FoldTable()
@@ -133,6 +134,24 @@ def fold(text: str) -> str:
 def words(folded: str) -> list[str]:
     """The runs of letters, digits, marks and `_` of folded text, in order; scripts without blanks stay runs."""
     return folded.translate(_WORD).split()
+
+
+def blank_signs(folded: str) -> str:
+    """Folded text, of the same length, with a blank for every sign and `_`."""
+    return folded.translate(_WORD).replace("_", " ")
+
+
+def distinct_words(indexed: Iterable[str]) -> set[str]:
+    """The words of what the keyword index is given for some texts, folded: no `_`, no script without blanks."""
+    plain = []
+    for text in indexed:
+        if not text.isascii():
+            text = _RUNS.sub(" ", text)
+            for character in set(_ODD.findall(text)):
+                if _WORD[ord(character)] == " ":
+                    text = text.replace(character, " ")
+        plain.append(text)
+    return {word.decode() for word in set(" ".join(plain).encode().translate(_ASCII_WORD).split())}
 
 
 def joins_words(character: str) -> bool:

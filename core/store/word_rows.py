@@ -1,0 +1,94 @@
+"""The words of all chunks, each once, and their trigrams: what finds parts of words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from core.store.database import Database, Value, id_array
+from core.store.row_batches import insert_rows
+from core.text.analysis import distinct_words, fold, index_text
+
+WORD_TABLE = "words_trigram"
+_SLICE = 200
+"""Doubtful words that are looked at in one transaction: some ten milliseconds."""
+
+
+class WordRows:
+    """Written inside the caller's transaction, unless said otherwise. Raises StoreError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, indexed: Iterable[str]) -> int:
+        """Put in the words of what chunks_fts is given for some texts; how many are new."""
+        found = tuple(sorted(distinct_words(indexed)))
+        if not found:
+            return 0
+        new = self._database.rows(
+            "INSERT OR IGNORE INTO words (word) SELECT value FROM carray(?) RETURNING id, word", (apsw.carray(found),)
+        )
+        insert_rows(self._database, f"{WORD_TABLE} (rowid, word)", list(new))
+        return len(new)
+
+    def doubt(self, chunk_ids: Sequence[int]) -> None:
+        """Say that these chunks go, whose texts are still there: a word of theirs may be nowhere else."""
+        texts = self._database.rows(
+            "SELECT text FROM chunks WHERE id IN (SELECT value FROM carray(?))", (id_array(chunk_ids),)
+        )
+        found = tuple(distinct_words(index_text(str(text)) for (text,) in texts))
+        if found:
+            self._database.run(
+                "UPDATE words SET doubtful = 1 WHERE word IN (SELECT value FROM carray(?))", (apsw.carray(found),)
+            )
+
+    def settle(self, cancel: threading.Event | None = None) -> bool:
+        """Take out the words that no chunk has any more, in short transactions; whether it came to an end."""
+        while rows := self._database.rows("SELECT id, word FROM words WHERE doubtful LIMIT ?", (_SLICE,)):
+            if cancel is not None and cancel.is_set():
+                return False
+            with self._database.transaction():
+                gone = [(word_id,) for word_id, word in rows if not self._stands(str(word))]
+                self._database.run_many(f"DELETE FROM {WORD_TABLE} WHERE rowid = ?", gone)
+                self._database.run_many("DELETE FROM words WHERE id = ?", gone)
+                self._database.run_many(
+                    "UPDATE words SET doubtful = 0 WHERE id = ?", [(word_id,) for word_id, _ in rows]
+                )
+        return True
+
+    def _stands(self, word: str) -> bool:
+        """Whether a chunk's text has a word, or has it as a part of one."""
+        found = self._database.connection.execute(
+            "SELECT text FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?",
+            (f'body : "{word}"',),
+        )
+        return any(word in (text.lower() if text.isascii() else fold(text)) for (text,) in found)
+
+    def missing(self, texts: Iterable[str]) -> list[str]:
+        """The words of some texts that are not here."""
+        found = tuple(distinct_words(map(index_text, texts)))
+        rows: Iterable[tuple[Value, ...]] = ()
+        if found:
+            rows = self._database.rows(
+                "SELECT value FROM carray(?) WHERE value NOT IN (SELECT word FROM words)", (apsw.carray(found),)
+            )
+        return [str(word) for (word,) in rows]
+
+    def difference(self) -> tuple[list[int], list[int]]:
+        """Words without trigrams and trigrams without a word, by id."""
+        lacking = self._database.numbers(f"SELECT id FROM words WHERE id NOT IN (SELECT id FROM {WORD_TABLE}_docsize)")
+        surplus = self._database.numbers(f"SELECT id FROM {WORD_TABLE}_docsize WHERE id NOT IN (SELECT id FROM words)")
+        return lacking, surplus
+
+    def mend(self, missing: Iterable[str]) -> int:
+        """Put words in and trigrams in step with the words; how many were not."""
+        lacking, surplus = self.difference()
+        self._database.run_many(f"DELETE FROM {WORD_TABLE} WHERE rowid = ?", [(word_id,) for word_id in surplus])
+        # Before new words take the ids of trigrams without a word.
+        rows = [
+            (word_id, self._database.value("SELECT word FROM words WHERE id = ?", (word_id,))) for word_id in lacking
+        ]
+        insert_rows(self._database, f"{WORD_TABLE} (rowid, word)", rows)
+        return len(lacking) + len(surplus) + self.add(missing)
