@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from core.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Event:
     """Base of all events; `at_ms` is epoch milliseconds."""
 
@@ -17,7 +19,7 @@ class Event:
 Listener = Callable[[Event], None]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class EventBus:
     """Hands each event to every listener, on the publisher's thread and in order; a listener's error is only logged.
 

@@ -9,11 +9,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from core.errors import MemdeckError, NotAllowed
+from core.record import record
 from core.settings.model import Flush
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES
 from core.text.lines import split_lines
@@ -26,7 +26,7 @@ class WriteFailed(MemdeckError):
     """A note could not be written; nothing of it was."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Written:
     """What was written, and where it stands: 1-based lines, inclusive; `warning` says why it is not indexed yet."""
 
@@ -36,7 +36,7 @@ class Written:
     warning: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Excerpt:
     """Messages of a session to keep: (role, text) each, and the citation of the transcript that they come from."""
 
@@ -46,7 +46,7 @@ class Excerpt:
     messages: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FlushDue:
     """Whether an agent should flush now, and why (or why not)."""
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from core.bus import Event as Event
 from core.bus import EventBus as EventBus
+from core.record import record
 from core.types import Progress, Source, SyncReason, SyncReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SyncStarted(Event):
     reason: SyncReason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SyncProgressed(Event):
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SyncFinished(Event):
     report: SyncReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FileIndexed(Event):
     """A document's keyword rows are committed. `milliseconds` is read + chunk + write."""
 
@@ -37,13 +36,13 @@ class FileIndexed(Event):
     milliseconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FileRemoved(Event):
     source: Source
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SourceGone(Event):
     """A transcript is gone; what the index has of it stays, marked."""
 
@@ -51,21 +50,21 @@ class SourceGone(Event):
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FileRenamed(Event):
     source: Source
     old_path: str
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FileSkipped(Event):
     path: str
     kind: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FileFailed(Event):
     source: Source
     path: str
@@ -73,7 +72,7 @@ class FileFailed(Event):
     attempts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EmbeddingProgressed(Event):
     """Vectors were written. `waiting` counts chunks still without one."""
 
@@ -82,7 +81,7 @@ class EmbeddingProgressed(Event):
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EmbeddingFailed(Event):
     """A batch or a chunk could not be embedded; keyword search is not affected."""
 
@@ -91,13 +90,13 @@ class EmbeddingFailed(Event):
     retry_in_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EmbeddingFinished(Event):
     vectors: int
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class IdentityChanged(Event):
     """The index was built with something else; `reason` names the first difference."""
 
@@ -105,7 +104,7 @@ class IdentityChanged(Event):
     redone: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class EventsBatched(Event):
     """A burst of file events became few syncs."""
 
@@ -113,18 +112,18 @@ class EventsBatched(Event):
     paths: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WatchStarted(Event):
     mode: str
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WatchLost(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WriterChanged(Event):
     """Which process writes the index; `own` tells whether it is this one."""
 
@@ -132,7 +131,7 @@ class WriterChanged(Event):
     own: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StoreRecovered(Event):
     """The index file was reopened, repaired or rebuilt; `action` says which."""
 
@@ -140,7 +139,7 @@ class StoreRecovered(Event):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WorkerFailed(Event):
     """The indexing worker met an error that belongs to no file; it was restarted unless `fatal`."""
 

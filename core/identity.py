@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from core.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EmbeddingIdentity:
     """What vectors were made with; vectors of different identities are never mixed.
 
@@ -30,7 +30,7 @@ class EmbeddingIdentity:
         return f"{self.provider}/{self.model}{where}{size}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndexIdentity:
     """What an index was built with (SPEC §1): compared at every opening; the first difference is the reason shown."""
 

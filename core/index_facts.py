@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from core.backends.builtin import BuiltinBackend
@@ -12,6 +12,7 @@ from core.backends.changes import changed_in
 from core.backends.readers import Reader
 from core.embedding.fallback import Failover
 from core.errors import KeywordsDamaged, StoreError, StoreMissing
+from core.record import record
 from core.settings.model import Settings
 from core.store.check import try_keywords
 from core.store.database import Database
@@ -30,7 +31,7 @@ from core.types import FileFailure, Scan, SkippedPath, Source, SourceCount
 Json = dict[str, object]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Facts:
     """What the index file says of itself; the defaults are those of an index that does not exist yet."""
 

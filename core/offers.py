@@ -10,13 +10,13 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from core.embedding.select import select_embedder
 from core.errors import SettingsError
+from core.record import record
 from core.settings.files import Unreadable, read_bytes
 from core.settings.layers import load_settings
 from core.settings.loaded import LoadedSettings
@@ -31,7 +31,7 @@ AIDER_HISTORY = ".aider.chat.history.md"
 _NAMES_AT_MOST = 50
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Offer:
     """One thing that could be read: a workspace (one is chosen), a further memory folder, the transcripts of an agent
     or one transcript file. `name` is what the settings call it, `label` what people do, `holds` what was seen there.
@@ -51,7 +51,7 @@ class Offer:
         return f"{self.kind}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Promises:
     """What is true of whatever is read: where the index lies, where text goes, where the answers are written."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from core.backends.builtin import BuiltinBackend
 from core.embedding.base import Embedder, Vector
 from core.embedding.fallback import Failover
 from core.errors import EmbeddingError, StoreError
+from core.record import record
 from core.store.identity import Identities
 from core.store.vectors import Vectors
 from core.store.writer_lock import WriterLock
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 30.0
 OK = "ok"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Probes:
     """ "ok", or what went wrong; `remedy` says what to do about the embedder, `vectors_remedy` about the vectors.
 

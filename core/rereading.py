@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import NotAllowed, StoreMissing
 from core.memory import Memory
+from core.record import record
 from core.store.file_errors import FileErrors
 from core.text.words import counted, skip_words
 from core.types import SyncReport
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reindexed:
     """What came of it: `path` as it was asked for, whether all is well, and the rest in `words`."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 from core.identity import EmbeddingIdentity as EmbeddingIdentity
 from core.identity import IndexIdentity as IndexIdentity
+from core.record import record
 
 Source = Literal["memory", "sessions"]
 SearchMode = Literal["hybrid", "keyword", "semantic"]
@@ -43,7 +44,7 @@ class ScannedFile(NamedTuple):
     stat: StatKey
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SkippedPath:
     """A path that is not indexed, why (one word: symlink, fifo, directory, duplicate, undecodable…) and in words."""
 
@@ -52,7 +53,7 @@ class SkippedPath:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scan:
     """What is on disk now.
 
@@ -69,7 +70,7 @@ class Scan:
     ignored_folders: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Chunk:
     """A run of whole lines of a document, or a piece of one long line. Lines are 1-based and inclusive.
 
@@ -87,7 +88,7 @@ class Chunk:
     observed_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Document:
     """One file of a source, read and decoded, ready for chunking.
 
@@ -117,7 +118,7 @@ class Document:
         return self.text.count("\n") + (self.text != "" and not self.text.endswith("\n"))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Citation:
     """`path#L12` or `path#L12-L20`: where a text stands. Lines are 1-based and inclusive."""
 
@@ -141,7 +142,7 @@ class Citation:
         return cls(match["path"], start, end) if 1 <= start <= end else None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ScoreParts:
     """Why a hit stands where it stands.
 
@@ -178,7 +179,7 @@ class ScoreParts:
         return "; ".join(words) or "no evidence recorded"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Hit:
     """A chunk, or merged neighbours, that answers a query.
 
@@ -207,7 +208,7 @@ class Hit:
         return Citation(self.path, self.start_line, self.end_line)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SearchRequest:
     """What is asked. None takes the setting. `sources` None means all that are indexed."""
 
@@ -220,7 +221,7 @@ class SearchRequest:
     deadline_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SearchResult:
     """What was found. `mode` is what was really done; `partial` marks keyword hits shown before the query's vector.
 
@@ -244,7 +245,7 @@ class SearchResult:
     milliseconds: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GetResult:
     """Lines of an indexed document, or why there are none. `from_line` is 1-based; `lines` counts those returned."""
 
@@ -259,7 +260,7 @@ class GetResult:
     source_gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FileFailure:
     """A file that could not be indexed; it is tried again. `at_ms` is epoch milliseconds."""
 
@@ -270,7 +271,7 @@ class FileFailure:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Progress:
     """How far long work is. completed <= total always; `rate` per second and `seconds_left` None while unknown."""
 
@@ -281,7 +282,7 @@ class Progress:
     seconds_left: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SyncReport:
     """What a sync did. `seconds` has scan, read, keyword, embed; counts are documents unless named otherwise."""
 
@@ -303,7 +304,7 @@ class SyncReport:
     sources_gone: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourceCount:
     source: Source
     files: int
@@ -311,7 +312,7 @@ class SourceCount:
     sources_gone: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndexedDocument:
     """A row of the files screen: what the index knows of one document.
 
@@ -334,7 +335,7 @@ class IndexedDocument:
     refused: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Status:
     """The state of one memory (SPEC §13). Mappings hold JSON-ready values under the reference's camelCase keys."""
 
@@ -368,7 +369,7 @@ class Status:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Finding:
     """One result of `doctor`: what was checked, whether it holds, and the remedy when it does not."""
 

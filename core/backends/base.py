@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from core.record import record
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PartialListener = Callable[[SearchResult], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Standing:
     """How a backend before the built-in one stands: who answers, `{from, reason}` of a fallback, facts, troubles."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +17,7 @@ from core.embedding.base import Embedder, Vector
 from core.embedding.fallback import Failover
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, KeywordsDamaged, SearchCancelled, StoreMissing, SyncCancelled
+from core.record import record
 from core.search.query import parse_query
 from core.settings.model import Settings
 from core.store.database import Database
@@ -35,7 +36,7 @@ R = TypeVar("R")
 WAIT_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Asking:
     """Which embedder a search asks, what is on its way, and why there may be no vector."""
 

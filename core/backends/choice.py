@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.backends.builtin import BuiltinBackend
 from core.embedding.select import Selection
+from core.record import record
 from core.settings import LoadedSettings
 from core.settings.model import Settings
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from core.sync.intake import Intake
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Whose:
     """Whose memory it is, where, and whether this process lives long (`resident`)."""
 

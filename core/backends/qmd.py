@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from core.backends.base import PartialListener
@@ -21,6 +21,7 @@ from core.backends.qmd_sessions import ExportReport, MaskedSessions, SessionExpo
 from core.backends.qmd_upkeep import QmdUpkeep
 from core.errors import BackendError, SearchCancelled, SyncCancelled
 from core.events import Event, EventBus, FileIndexed, FileRemoved, FileRenamed
+from core.record import record
 from core.search.query import Query, parse_query
 from core.settings.model import Settings
 from core.settings.paths import expand_user
@@ -44,7 +45,7 @@ class NotReady(BackendError):
     """qmd has not indexed this memory yet: no failure of the program."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Availability:
     """Whether the program answers; `version` where it does, else `error` and `remedy`."""
 

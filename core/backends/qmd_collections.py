@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Collection as Collection_
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from core.record import record
 from core.settings.model import Settings
 from core.settings.qmd_model import QmdScope, ScopeMatch
 from core.sources.rules import IGNORED_FOLDERS, MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_markdown, is_within
@@ -32,7 +33,7 @@ _FOLDERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Collection:
     """A folder that qmd indexes: its name, absolute path, which files below it count and which of these do not."""
 

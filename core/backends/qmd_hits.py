@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -13,6 +13,7 @@ import apsw
 from core.backends.qmd_collections import Collection, document_path
 from core.backends.qmd_output import RawHit
 from core.errors import Undecodable
+from core.record import record
 from core.search.query import Query
 from core.search.scope import passes
 from core.search.snippet import Match, find_match, snippet
@@ -32,7 +33,7 @@ MOST_LINES = 12
 _WORDS = ("search", "lex")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FoundDocument:
     """The document that a file of a collection stands for, as it is now.
 

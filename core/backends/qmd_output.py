@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from core.errors import BackendError
+from core.record import record
 from core.text.lines import scrub
 
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -19,7 +19,7 @@ _STACK = re.compile(r"^(?:\s+at |file://|Node\.js v|\s*\^|\s*throw |\s*$)")
 _ERROR = re.compile(r"^(?:\[?(?:\w*Error)(?: \[\w+\])?: )?")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RawHit:
     """A file that qmd found. `line` is its guess, `first` and `count` the lines of `snippet`; lines are 1-based.
 
@@ -36,7 +36,7 @@ class RawHit:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpdateCounts:
     """What an update did to the documents of all collections."""
 

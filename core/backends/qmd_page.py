@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
 
 from core.backends.qmd_collections import Collection
 from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head
 from core.backends.qmd_output import RawHit
 from core.backends.qmd_sessions import HEAD_LINES
 from core.errors import NotAllowed, SearchCancelled, Undecodable
+from core.record import record
 from core.text.words import counted
 from core.types import Hit, Source
 
@@ -17,7 +17,7 @@ Opener = Callable[[Collection, str], FoundDocument]
 """Reads the document that a collection's file stands for. Raises NotAllowed, OSError, Undecodable."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Page:
     """Hits, and how many of qmd's finds were left out: `stale` by its index, `refused` by the rules of what is read."""
 

@@ -9,11 +9,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from core.errors import BackendError
+from core.record import record
 
 OUTPUT_BYTES = 1_000_000
 """What a program may write to standard output."""
@@ -33,7 +33,7 @@ class ProgramTimeout(BackendError):
     """The program took too long and was ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outcome:
     """What a program wrote and how it ended; `code` is its exit code, never that of a death by signal."""
 

@@ -9,12 +9,13 @@ import re
 import time
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Protocol
 
 from core.backends.qmd_hits import FoundDocument
 from core.errors import MemdeckError
+from core.record import record
 from core.sources.rules import is_within
 from core.text.lines import scrub, split_lines
 from core.types import FileFailure
@@ -27,7 +28,7 @@ _MAPS = ".memdeck-lines"
 _DAY_MS = 86_400_000
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionRef:
     """A session that can be exported. `path` is its document's path, `last_ms` its last activity (epoch ms).
 
@@ -39,7 +40,7 @@ class SessionRef:
     last_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MaskedSession:
     """A session as text, one message a line, secrets masked in title and text alike.
 
@@ -53,7 +54,7 @@ class MaskedSession:
     date_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionList:
     """All sessions, but for those below the path prefixes `uncertain`: these could not be looked at."""
 
@@ -73,7 +74,7 @@ class MaskedSessions(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ExportReport:
     """What an export did; `failed` sessions keep their last export and are tried again."""
 
@@ -83,7 +84,7 @@ class ExportReport:
     failed: tuple[FileFailure, ...] = ()
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Entry:
     path: str
     key: str
@@ -93,7 +94,7 @@ class _Entry:
     date_ms: int | None = None
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Counts:
     written: int = 0
     unchanged: int = 0

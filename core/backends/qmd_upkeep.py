@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from core.backends.qmd_collections import Collection
@@ -16,6 +16,7 @@ from core.backends.qmd_output import UpdateCounts
 from core.backends.qmd_process import ProgramCancelled
 from core.backends.qmd_program import QmdProgram
 from core.errors import BackendError, StoreError
+from core.record import record
 from core.settings.qmd_model import Qmd
 from core.store.writer_lock import WriterLock
 
@@ -28,7 +29,7 @@ IDLE_SECONDS = 3600.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpkeepState:
     """How the upkeep stands; times are epoch ms, None for never."""
 

@@ -6,11 +6,11 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from core.embedding.base import Embedder
 from core.errors import SearchCancelled
+from core.record import record
 from core.search.pipeline import Searcher
 from core.search.semantic import Matrix
 from core.settings.model import Settings
@@ -20,7 +20,7 @@ from core.store.document_reader import DocumentReader
 CANCEL_POLL_SECONDS = 0.02
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Reader:
     """One read-only connection and what stands on it."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from core.errors import BadVector, EmbeddingError
+from core.record import record
 from core.settings.kinds import is_loopback
 from core.types import EmbeddingIdentity
 
@@ -21,7 +21,7 @@ else:
     Vector = object  # numpy costs as much CPU as a keyword search may take
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ModelProfile:
     """What was measured of a model.
 
@@ -33,7 +33,7 @@ class ModelProfile:
     text_weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EmbedderLimits:
     """What one request may hold. None: no limit. Bytes are UTF-8."""
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from core.embedding.asking import Answer, Asker
@@ -26,6 +26,7 @@ from core.embedding.batch_memory import (
 from core.embedding.remote import sound
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
+from core.record import record
 from core.settings.model import Batch
 from core.types import EmbeddingIdentity
 
@@ -40,7 +41,7 @@ Outcome = Vector | EmbeddingError
 BatchState = Literal["running", "done", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BatchLook:
     """How a batch stands. `where` is what `BatchApi.results` wants to know besides the batch's id."""
 
@@ -84,7 +85,7 @@ class BatchApi(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BatchNews:
     """Something happened to a batch; told from a batch thread, for `BatchRunner.receive` on the worker's.
 

@@ -6,9 +6,10 @@ import base64
 import json
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from core.embedding.base import StateStore
+from core.record import record
 from core.settings.model import Batch
 from core.types import EmbeddingIdentity
 
@@ -21,7 +22,7 @@ FAILURES_KEY = "embedding_batch_failures"
 HASH_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Job:
     """A batch that the provider has or is being handed; `started` in epoch seconds.
 
@@ -36,7 +37,7 @@ class Job:
     token: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Failures:
     """Batches that failed in a row, the last of them `at` epoch seconds."""
 

@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from core.embedding.http import Reply
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
+from core.record import record
 
 QUOTED = 200
 """Characters of a provider's own words that an error repeats."""
@@ -47,7 +48,7 @@ class BadReply(EmbeddingError):
     """An answer that does not match its request: too few, too many, twice, or out of place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Addressee:
     """Whom requests go to, as errors name it.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from core.embedding.base import Embedder, StateStore, text_goes_to
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
+from core.record import record
 from core.types import EmbeddingIdentity
 
 PATIENCE_SECONDS = 600.0
@@ -20,7 +21,7 @@ LONGEST_HOLD_SECONDS = 86_400.0
 KEY = "embedding_failover"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _State:
     """What is remembered of the provider; times in epoch seconds. `switched` None while it is in force."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from core.embedding.base import EmbedderLimits
@@ -11,6 +10,7 @@ from core.embedding.failures import BadReply, details
 from core.embedding.http import Request
 from core.embedding.openai import body
 from core.embedding.prefixes import Prefixes
+from core.record import record
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 MODEL = "gemini-embedding-001"
@@ -24,7 +24,7 @@ PROMPTS = Prefixes("task: search result | query: ", "title: none | text: ")
 """What gemini-embedding-2 wants in place of a task type."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GeminiWire:
     """Model names are given without "models/"."""
 

@@ -9,12 +9,13 @@ import logging
 import threading
 import zlib
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError, ProviderUnavailable
+from core.record import record
 
 if TYPE_CHECKING:
     import httpx
@@ -29,7 +30,7 @@ ERROR_BYTES = 65_536
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Request:
     """What is sent. `path` follows the base address; `query` is its query string, without "?"."""
 
@@ -40,7 +41,7 @@ class Request:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reply:
     """What came back. Header names are lower case; `body` is unpacked."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from core.courtesy import Courtesy
@@ -23,6 +23,7 @@ from core.embedding.onnx_model import OnnxModel, OnnxTokenizer
 from core.embedding.profiles import profile_of
 from core.embedding.threads import BatchThreads, batches, raise_if_cancelled, vectors_of
 from core.errors import EmbeddingError
+from core.record import record
 from core.types import EmbeddingIdentity
 
 BATCH_TOKENS = 256
@@ -31,7 +32,7 @@ BATCH_TOKENS = 256
 REQUEST_ROWS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LocalModel:
     """Which model, and how its files are found when it is first needed; `find` raises ProviderUnavailable."""
 

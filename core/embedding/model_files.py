@@ -8,11 +8,11 @@ import importlib.util
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from core.errors import ProviderUnavailable
+from core.record import record
 
 Pooling = Literal["mean", "cls", "last"]
 
@@ -30,7 +30,7 @@ _OWN_TOKENS = 512
 _MOST_TOKENS = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ModelFiles:
     """An ONNX text model on disk. At most `max_tokens` tokens of a text reach it, special ones included."""
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, runtime_checkable
 
 from core.embedding.base import Embedder, Vector, normalised
@@ -17,6 +17,7 @@ from core.embedding.openai import body
 from core.embedding.remote import DOCUMENT_PATIENCE_SECONDS, REPLY_BYTES, RemoteEmbedder
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError, InputTooLarge
+from core.record import record
 from core.settings import Settings
 
 MOST_MEDIA_BYTES = 14_000_000
@@ -43,7 +44,7 @@ MIME_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MediaItem:
     """A file to embed. `label` is its chunk's text; `sha256` (hex) is of the bytes that were indexed.
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from core.embedding.base import EmbedderLimits
 from core.embedding.failures import BadReply
 from core.embedding.http import Request
 from core.embedding.openai import body
 from core.embedding.prefixes import Prefixes
+from core.record import record
 
 MODEL = "nomic-embed-text"
 KEYS = ("OLLAMA_API_KEY",)
 LIMITS = EmbedderLimits(batch_items=32, item_bytes=16_000, concurrency=1)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OllamaWire:
     """`POST {base}/api/embed`; a text beyond the model's context is cut by Ollama."""
 

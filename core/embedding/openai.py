@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from core.embedding.base import EmbedderLimits
 from core.embedding.failures import BadReply
 from core.embedding.http import Request
 from core.embedding.prefixes import NONE, Prefixes
+from core.record import record
 
 BASE_URL = "https://api.openai.com/v1"
 MODEL = "text-embedding-3-small"
@@ -17,7 +18,7 @@ LIMITS = EmbedderLimits(batch_items=64, batch_bytes=100_000, item_bytes=24_000, 
 """2,048 inputs and 300,000 tokens a request, 8,192 tokens an input; a token has at least one byte, mostly four."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OpenAIWire:
     """`POST {base}/embeddings`. `query_fields` and `document_fields` go into the body beside model and input."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,6 +20,7 @@ from core.embedding.prefixes import Prefixes, prefixes_of
 from core.embedding.profiles import profile_of
 from core.embedding.remote import RemoteEmbedder, Seconds, Wire
 from core.errors import ProviderUnavailable
+from core.record import record
 from core.settings import Settings
 from core.settings.kinds import CLOUD, is_loopback
 from core.settings.model import Endpoint, Remote
@@ -65,7 +66,7 @@ _LIMITS: Mapping[str, EmbedderLimits] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Key:
     """A key, and the setting or variable that it came from."""
 
@@ -73,7 +74,7 @@ class Key:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Choice:
     """What the settings say of one provider; `dims` and the input types are None where they are not its own."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from core.embedding.asking import Asker
@@ -14,6 +14,7 @@ from core.embedding.failures import BadReply, Rejected
 from core.embedding.http import Request
 from core.embedding.threads import raise_if_cancelled
 from core.errors import BadVector, EmbeddingError, InputTooLarge
+from core.record import record
 from core.types import EmbeddingIdentity
 
 QUERY_PATIENCE_SECONDS = 5.0
@@ -40,7 +41,7 @@ class Wire(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Seconds:
     """How long one request may take."""
 
@@ -264,7 +265,7 @@ class RemoteEmbedder:
             return {text: self._kept.pop(text) for text in dict.fromkeys(texts) if text in self._kept}
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Call:
     """One call of `embed_documents`: what it has made, whether anything was answered yet, and what was tried."""
 

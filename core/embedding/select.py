@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from core.embedding.base import Embedder, text_goes_to
 from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
 from core.errors import EmbeddingError
+from core.record import record
 from core.settings import Settings
 from core.types import Progress
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from core.embedding.providers import RemoteName
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Selection:
     """The embedder to use, None for keyword search alone.
 
@@ -52,7 +53,7 @@ class Selection:
                 embedder.close()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Surroundings:
     """What a provider is made from besides the settings. `on_progress` gets bytes while a model is fetched."""
 
@@ -62,7 +63,7 @@ class Surroundings:
     courtesy: Courtesy = field(default_factory=Courtesy)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Made:
     """What a factory gives: an embedder or None, and what the user should be told."""
 

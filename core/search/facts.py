@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
+from core.record import record
 from core.types import Source
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ MOST_WORDS = 20_000
 """Words whose counts are kept."""
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class IndexFacts:
     """Counts of one state of the index.
 

@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from core.record import record
 
 PARTS_WEIGHT = 0.5
 PAIRS_WEIGHT = 0.3
@@ -44,7 +45,7 @@ WEAK_SCORE = 0.3
 """Below it a first hit is likely no answer: of queries without an answer nine in ten stay below."""
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Candidate:
     """A chunk under consideration: raw evidence first, then what fusion, decay and diversity make of it.
 

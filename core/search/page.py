@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from core.record import record
 from core.search.decay import text_date_ms
 from core.search.fusion import Candidate
 from core.search.query import Query
@@ -14,7 +14,7 @@ from core.search.terms import Terms
 from core.types import Hit, ScoreParts
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Place:
     """One hit in the making: its best candidate, and the run of a document's chunks that it covers."""
 

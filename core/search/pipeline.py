@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from core.errors import BadVector, SearchCancelled
+from core.record import record
 from core.search import classic, fusion
 from core.search.decay import decay_factor
 from core.search.diversity import diversify
@@ -44,7 +45,7 @@ def local_today() -> date:
     return datetime.now().astimezone().date()
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Ranking:
     """Candidates in order, best first, and what was known when they were ranked."""
 

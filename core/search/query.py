@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, timedelta
 from typing import cast
 
+from core.record import record
 from core.text.analysis import CJK, fold
 from core.types import Source
 
@@ -29,7 +30,7 @@ _AGO = re.compile(r"(\d{1,4})([dwmy])")
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Filters:
     """What a hit must belong to; empty fields ask for nothing. Values of one field are alternatives.
 
@@ -47,7 +48,7 @@ class Filters:
         return bool(self.sources or self.paths or self.dialects or self.after or self.before)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Query:
     """A query, read.
 

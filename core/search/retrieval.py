@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from core.record import record
 from core.search.evidence import TextEvidence
 from core.search.fusion import Candidate
 from core.search.keyword import affordable, best_by_words, match_any, match_nearly, quoted, those_with
@@ -30,7 +31,7 @@ RESCUED = 10
 """Memory chunks that are looked for by themselves when transcripts alone fill the candidates."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Meaning:
     """The query's vector and what it is compared with."""
 
@@ -39,7 +40,7 @@ class Meaning:
     matrix: Matrix | None
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Found:
     """The candidates of one search; `semantic` is None without a vector or vectors. `milliseconds`: keyword, vector."""
 

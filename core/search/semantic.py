@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from core.record import record
 from core.store.database import Database
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Matrix(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SemanticHits:
     """`best` maps the nearest chunks to their cosines, best first; `known` further chunks that were asked for.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from core.record import record
 from core.search.literal import places
 from core.search.query import Query
 from core.search.terms import COMMON_WORTH, Term, Terms
@@ -17,7 +17,7 @@ PAIR_WORTH = 0.5
 PART_WORTH = 0.4
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Match:
     """The best place in a chunk's text: its line (0-based), where it begins within it, and the words found in all.
 

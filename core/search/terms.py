@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import apsw
 
+from core.record import record
 from core.search.evidence import beginning, rarity
 from core.store.schema import KEYWORD_TOKENIZER
 from core.text.analysis import Script, fold, split_scripts, words
@@ -26,7 +27,7 @@ MAX_TERMS = 64
 """Words of a query that are looked up; of a pasted page the first ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Term:
     """One word of a query.
 

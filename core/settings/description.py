@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from core.record import record
 from core.settings.group import Item
 from core.settings.kinds import After, Before, Filled, Range, Says
 from core.settings.secret import Secret
@@ -26,7 +26,7 @@ class Odd(Exception):
     """A value that does not plainly fit; it may be wrong, or right in another form."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kind:
     """What a value must be. `name` is bool, int, float, text, secret, choice, list, map or table."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from core.record import record
 from core.settings import openclaw
 from core.settings.files import KeyPath, SettingsFile
 from core.settings.keys import Folded, Leaf, canonical, find, fold, nearest_key
@@ -17,7 +17,7 @@ _NAMING = frozenset({("agents", "list", name) for name in ("id", "name", "defaul
 HINTS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Raw:
     """A value as it was written; `override` marks one of an agent's own."""
 

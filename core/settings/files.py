@@ -8,8 +8,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from core.record import record
 
 KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1 << 20
@@ -30,7 +32,7 @@ class Unreadable(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SettingsFile:
     """A parsed file: `values` as nested dicts, `lines` 1-based by the path of keys and list positions."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, get_type_hints
 
+from core.record import record
 from core.settings.group import Group
 from core.settings.model import Settings
 
@@ -58,7 +59,7 @@ def fold(name: str) -> str:
     return name.replace("_", "").replace("-", "").casefold()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Leaf:
     """One setting: its dotted name, the attributes that lead to it, and the group that holds it."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from core.errors import SettingsError
+from core.record import record
 from core.settings import openclaw
 from core.settings.entries import Raw, read_entries, settle, settle_one
 from core.settings.files import SettingsFile, Unreadable, parse_toml, read_bytes
@@ -267,7 +268,7 @@ def _build(values: Mapping[str, object]) -> Settings:
     return built if isinstance(built, Settings) else Settings()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Value:
     """Tells a value that is a table from a group of values."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from core.record import record
 from core.settings.group import Item
 from core.settings.keys import leaves
 from core.settings.model import Settings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Origin:
     """Where a value came from.
 
@@ -34,7 +34,7 @@ class Origin:
         return f"{self.layer} ({self.where})" if self.where else self.layer
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LoadedSettings:
     """The merged settings and how they came about.
 
@@ -60,7 +60,7 @@ class LoadedSettings:
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FieldDoc:
     """A row of the table of settings. `type` and `default` are words for people."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from core.record import record
 from core.settings.keys import Leaf, leaves
 from core.settings.kinds import CLOUD, is_loopback
 from core.settings.openclaw import is_gguf
@@ -25,7 +26,7 @@ BOUND = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Entry:
     """One value of a layer, checked: as the model holds it, the key as it was written, and where."""
 
@@ -35,7 +36,7 @@ class Entry:
     where: str
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Layer:
     """The values of one layer by dotted name. `foreign` marks openclaw.json, which is not memdeck's own."""
 
@@ -44,7 +45,7 @@ class Layer:
     foreign: bool = False
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Report:
     """What is wrong, and what does not count; one line each, no line twice.
 

@@ -12,10 +12,10 @@ import stat
 import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import NotAllowed
+from core.record import record
 from core.sources.rules import (
     MEMORY_FOLDER,
     MEMORY_NAMES,
@@ -154,7 +154,7 @@ def open_readable(
         os.close(folder)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Place:
     """A file as the names that lead to it from a folder that is trusted."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import orjson
 
+from core.record import record
 from core.store.database import Value
 from core.types import Chunk, Source
 
@@ -20,7 +20,7 @@ STORED_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredChunk:
     """A chunk and what a hit needs of its document; `date_ms` is the document's, `embed_hash` the key of its vector."""
 

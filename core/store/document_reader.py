@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from core.record import record
 from core.store.chunk_rows import STORED_COLUMNS, StoredChunk, stored_from
 from core.store.database import Database, id_array
 from core.store.texts import storable
@@ -36,7 +36,7 @@ class FileRow(NamedTuple):
         return self.stat.device == NO_DEVICE
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredDocument:
     """All that the index knows of one document. `details` is the JSON that its dialect wrote."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from core.record import record
 from core.store.chunk_rows import heading_json, line_map_json
 from core.store.database import Database, Value
 from core.store.document_reader import NO_DEVICE, DocumentReader
@@ -21,7 +21,7 @@ from core.store.vector_rows import VectorRows
 from core.types import Chunk, Document, Source, StatKey
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ReplaceOutcome:
     """What `replace` did, in chunks; `cached` of the new ones found their vector in the cache."""
 
@@ -32,7 +32,7 @@ class ReplaceOutcome:
     cached: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Prepared:
     """A chunk as its row will be."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 from itertools import islice
 
+from core.record import record
 from core.store.chunk_rows import CHUNK_COLUMNS, chunk_from
 from core.store.database import Database
 from core.store.failures import translated
@@ -13,7 +13,7 @@ from core.store.texts import storable
 from core.types import Chunk, Source
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class QueuedChunk:
     """A chunk to embed; `embed_hash` is the key of its text, `attempts` counts how often it was refused.
 
@@ -29,7 +29,7 @@ class QueuedChunk:
     document_hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RefusedChunk:
     """A chunk that gets no vector, and why; it stays searchable by keyword."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from core.record import record
 from core.store.database import Database, Value
 from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue
@@ -99,7 +100,7 @@ def _shortened(scope: str) -> str:
     return f"{digest[:8]}{mark}{words}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IdentityRow:
     """An embedding identity of this index; `id` names its vec0 table and its cache rows."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from core.record import record
 from core.store.database import Database, id_array
 from core.store.row_batches import insert_rows
 from core.store.word_rows import WORD_TABLE, WordRows
@@ -17,7 +17,7 @@ _MERGE_PAGES = 500
 """Pages that one step of merging writes: some ten milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeywordRow:
     """What the keyword table gets for one chunk."""
 
@@ -26,7 +26,7 @@ class KeywordRow:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Change:
     """Rows that go, then rows that come. With `only_heads` the texts stay as they are."""
 

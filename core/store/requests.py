@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from core.record import record
 from core.store.database import Database
 from core.store.texts import storable
 
@@ -11,7 +10,7 @@ KEPT_MS = 3_600_000
 """How long an answer stays for whoever asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Request:
     """`kind` is sync or forget, `payload` JSON, `asked_by` a pid, `asked_ms` epoch milliseconds."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from core.chunking import embedding_text
 from core.embedding.base import Embedder
+from core.record import record
 from core.sources.rules import media_kind
 from core.store.embedding_queue import QueuedChunk
 from core.sync.embedding_pool import Embed
@@ -23,7 +23,7 @@ ReadMedia = Callable[[str], bytes]
 """The bytes of a document by its path. Raises OSError."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Request:
     """Work for the pool: `embed` gives one outcome for each hash."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from core.record import record
 from core.sync.keyword_job import KeywordJob
 from core.sync.messages import SyncRequested, Ticket
 from core.types import Progress
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Flight:
     """A sync that runs or waits its turn, and everyone who waits for it."""
 

@@ -7,7 +7,6 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from core.chunking import CHUNKING_VERSION, chunk_document, embedding_hash, embedding_text
 from core.errors import NotAllowed
+from core.record import record
 from core.settings.model import Settings
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_ignored, is_markdown, media_kind
 from core.sources.workspace import open_readable, read_document, scan_paths, scan_workspace
@@ -25,7 +25,7 @@ from core.text.tokens import TokenCounter
 from core.types import Chunk, Document, Scan, ScannedFile, Source
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Prepared:
     """A document ready to be written: its chunks, and for each the sha256 of what the embedder will get."""
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from core.courtesy import Courtesy
 from core.events import EventBus
+from core.record import record
 from core.store.database import Database
 from core.store.documents import Documents
 from core.sync.intake import Intake
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class JobCounts:
     """The tally of a sync; documents unless named otherwise, seconds by stage. `vectors_cached` counts chunks."""
 
@@ -30,7 +31,7 @@ class JobCounts:
     seconds: dict[str, float] = field(default_factory=lambda: {"scan": 0.0, "read": 0.0, "keyword": 0.0, "embed": 0.0})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JobTools:
     """What a job works with; all of it belongs to the worker. It waits for `courtesy` between two documents."""
 

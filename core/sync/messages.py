@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from core.embedding.base import Vector
 from core.errors import EmbeddingError, KeywordsDamaged
+from core.record import record
 from core.types import EmbeddingIdentity, Progress, SyncReason, SyncReport
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 ProgressListener = Callable[[Progress], None]
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Ticket:
     """One caller's interest in a sync: where the report goes, how to tell progress, how to give up.
 
@@ -32,7 +33,7 @@ class Ticket:
     done: Future[SyncReport] = field(default_factory=Future)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SyncRequested:
     """Bring everything in step, or only `paths` (absolute) when given.
 
@@ -52,7 +53,7 @@ class SyncRequested:
         return self.paths is not None or bool(self.forget) or bool(self.remember)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VectorsReady:
     """A request came back: a vector or an error for each embed hash, or the failure of the whole request.
 
@@ -66,7 +67,7 @@ class VectorsReady:
     sender: object = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BatchHeard:
     """Something happened to a batch of the feed `sender`."""
 
@@ -74,7 +75,7 @@ class BatchHeard:
     sender: object = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class QueryFailed:
     """A query could not be embedded by the embedder with this identity."""
 
@@ -82,21 +83,21 @@ class QueryFailed:
     error: EmbeddingError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class MendRequested:
     """Set right what of the index is out of step; `done` gets what was done, in words."""
 
     done: Future[tuple[str, ...]] = field(default_factory=Future)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeywordsFailed:
     """A search found the keyword tables damaged; they are to be made anew."""
 
     error: KeywordsDamaged
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StopRequested:
     """End the worker after the transaction in hand."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from core.record import record
 from core.sources.rules import is_within
 from core.store.document_reader import FileRow
 from core.text.words import counted
@@ -20,7 +21,7 @@ NAMED_AT_MOST = 5
 Key = tuple[Source, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Plan:
     """`read` has the files to read, newest first; `unchanged` counts the rest; `gone` are rows without a file,
     `paused` those whose folder could not be looked at: they stay as they are.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from core.embedding.fallback import Failover, is_final
 from core.embedding.select import Selection
 from core.errors import EmbeddingError
+from core.record import record
 from core.store.database import Database
 from core.store.embedding_cache import EmbeddingCache
 from core.store.identity import Identities
@@ -19,7 +19,7 @@ from core.types import EmbeddingIdentity
 _TROUBLE = "trouble"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Trouble:
     """Why the provider's last answer was none; `needs_user` when waiting alone does not help, `remedy` what does."""
 

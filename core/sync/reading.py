@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from core.record import record
 from core.store.document_reader import FileRow
 from core.sync.intake import Intake, Prepared
 from core.types import Chunk, Document, ScannedFile
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outcome:
     """What reading one file came to: a document to write, or the same text as before, or an error, or it is gone."""
 

@@ -6,8 +6,8 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from core.record import record
 from core.settings.model import SessionSync
 from core.sources.transcripts import openclaw_store
 from core.sources.transcripts.finder import store_of
@@ -24,7 +24,7 @@ DELTA_SECONDS = 5.0
 _BLOCK = 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Added:
     """What a transcript holds that the index does not: bytes, and messages (lines or rows).
 

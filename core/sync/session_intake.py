@@ -8,11 +8,12 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from core.chunking import chunk_document, embedding_hash, embedding_text
+from core.record import record
 from core.settings.model import Settings
 from core.sources.redaction import Redactor
 from core.sources.rules import is_within
@@ -36,7 +37,7 @@ TRANSCRIPTS_VERSION = "1"
 """Changes whenever the same transcripts give other text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionDocument(Document):
     """A transcript, read. `text` is what was rendered in this reading: the `kept` chunks come before it.
 

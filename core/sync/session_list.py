@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from core.record import record
 from core.store.database import Database
 from core.store.document_reader import NO_DEVICE
 from core.sync.growth import details_of
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionInfo:
     """One indexed session. Times are epoch ms, `size` is in bytes, `messages` counts those of user and assistant.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from core.record import record
 from core.settings.model import Batch
 from core.types import Progress, Scan, Source, SyncReport
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WorkerOptions:
     """What the worker is built from: `concurrency` embedding requests at once (None: the embedder's own number),
     `cache_entries` vectors kept unused, `batch` where the provider's batches are wanted.
@@ -27,7 +28,7 @@ class WorkerOptions:
     resident: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RecoveryCounters:
     """How often a read-only index was reopened, and what came of it."""
 
@@ -37,7 +38,7 @@ class RecoveryCounters:
     last_error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WorkerState:
     """A snapshot. `dirty`: files may have changed since the last sync that covered them all.
 

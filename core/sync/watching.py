@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from core.record import record
 
 WatchMode = Literal["off", "events", "polling"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WatchRoot:
     """A folder to watch.
 
@@ -24,7 +25,7 @@ class WatchRoot:
     enters: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WatchState:
     """How changes are noticed at the moment, and why not better. `folders` counts watched folders."""
 

@@ -6,9 +6,9 @@ import re
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from core.record import record
 from core.text.lines import LineSource
 
 _TITLE_CHARACTERS = 200
@@ -70,7 +70,7 @@ class Heading(NamedTuple):
     outer: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outline:
     """A document's headings and fenced blocks: `opens[i]` to `closes[i]` are lines, both inclusive and 1-based.
 

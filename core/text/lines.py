@@ -9,11 +9,11 @@ import re
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from core.errors import Undecodable
+from core.record import record
 from core.text.words import counted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _PIECE_BYTES = 1 << 17
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DecodedText:
     """Text with LF line ends and without NUL or lone surrogates; `warning` says what had to be replaced."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
+from core.record import record
 from core.sources.transcripts.model import Part, Role
 from core.sources.transcripts.parser import Reading, RecordParser
 
@@ -22,7 +22,7 @@ class AiderParser(RecordParser):
     dialect = "aider"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Chat:
     """One chat of a history file: bytes `start` to `end`, its first line (1-based) and when it began, local time."""
 

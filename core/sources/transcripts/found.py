@@ -9,9 +9,10 @@ import stat
 import threading
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from core.errors import SyncCancelled
+from core.record import record
 from core.sources.rules import shown
 from core.sources.scanner import stat_key
 from core.sources.transcripts.model import Kind
@@ -26,7 +27,7 @@ Origin = tuple[str, str]
 """A session by its file and its name within."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Found:
     """A session that was found, unread.
 
@@ -77,7 +78,7 @@ def document_path(dialect: str, session: str) -> str:
     return f"sessions/{dialect}/{session}.jsonl"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Listing:
     """One look at all places. `lost` are folders and files that could not be looked at, by dialect."""
 

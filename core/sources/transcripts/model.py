@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
+
+from core.record import record
 
 Role = Literal["user", "assistant", "tool", "thinking", "summary"]
 Kind = Literal["main", "subagent", "archived"]
@@ -45,7 +47,7 @@ class Part(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Message:
     """One thing that was said, or a call of a tool, its result, a thought, a summary.
 
@@ -75,7 +77,7 @@ class Message:
         return self.parts[0].line if len(self.parts) == 1 else max(part.line for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BadLine:
     """A physical line (1-based) that is no record, and why."""
 
@@ -83,7 +85,7 @@ class BadLine:
     why: str
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Facts:
     """What a parser learns of a session besides its messages; it grows while the session is read."""
 
@@ -157,7 +159,7 @@ class Facts:
         return "", ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Checkpoint:
     """Where reading can go on: all before `offset` (bytes; rows of a store) is read and never changes its meaning.
 
@@ -172,7 +174,7 @@ class Checkpoint:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Session:
     """One conversation in the normal form. Times are epoch ms; `lines` counts physical lines or rows, `size` bytes.
 

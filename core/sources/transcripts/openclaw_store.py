@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import zstandard
 
+from core.record import record
 from core.sources.transcripts.model import Checkpoint, Role
 from core.sources.transcripts.openclaw import OpenClawParser
 from core.sources.transcripts.parser import Keep, Position, Reading, Restart, read_lines
@@ -19,7 +20,7 @@ STORE_NAME = "openclaw-agent.sqlite"
 _LARGE = 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredSession:
     """A session of the store: its key and title, and what tells whether it changed.
 

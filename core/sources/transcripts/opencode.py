@@ -6,11 +6,12 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
+from core.record import record
 from core.sources.transcripts import values
 from core.sources.transcripts.model import Part, Record, Role
 from core.sources.transcripts.parser import Reading, RecordParser
@@ -69,7 +70,7 @@ class OpenCodeParser(RecordParser):
         self.add("tool", ran, line, ts=when, mid=mid, name=name)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OpenCodeSession:
     """A session of the store; `mark` is a checksum of what tells a change besides size and time. Times in epoch ms."""
 

@@ -6,10 +6,10 @@ import re
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import ClassVar
 
 from core.errors import SyncCancelled
+from core.record import record
 from core.sources.transcripts.model import SPOKEN, BadLine, Checkpoint, Facts, Message, Part, Record, Role, cut_words
 from core.sources.transcripts.records import Line, parse_record
 
@@ -19,7 +19,7 @@ _SKIP_HEAD = 400
 _ODD_RECORD = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Keep:
     """How much text of messages is held, in characters: `most` of each, `room` for all, `lean` of each after that."""
 
@@ -32,7 +32,7 @@ class Restart(Exception):
     """A record changes what was read before the point where reading went on: the file must be read anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Position:
     """A point between lines: the byte (or row) after which it stands and how many physical lines are before it."""
 
@@ -143,7 +143,7 @@ class RecordParser:
         return cut
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reading:
     """What reading a session gave: `facts` of the whole session, the `messages` of this reading.
 

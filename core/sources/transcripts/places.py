@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from core.record import record
 from core.settings.paths import expand_user
 from core.sources.transcripts import values
 from core.sources.transcripts.records import read_json
@@ -29,7 +29,7 @@ LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Place:
     """A folder (or file) with transcripts of one agent. `optional` ones are absent on many machines."""
 
@@ -38,7 +38,7 @@ class Place:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OfferedPlace:
     """An agent whose transcripts seem to be on this machine: its name in the settings, for people, and where."""
 

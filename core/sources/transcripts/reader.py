@@ -7,10 +7,11 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from core.errors import Undecodable
+from core.record import record
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.found import Found, path_stat
@@ -36,7 +37,7 @@ _PART_BYTES = 2 << 20
 _Marks = tuple[StatKey | None, StatKey | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Kept:
     """A view with what lets it grow: its messages, and of them those before the point where reading can go on."""
 

@@ -8,11 +8,12 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
+from core.record import record
 from core.sources.scanner import stat_key
 from core.sources.transcripts import aider, claude_code, gemini, openclaw_store, opencode
 from core.sources.transcripts.claude_code import ClaudeCodeParser
@@ -37,7 +38,7 @@ _MOST_OBJECT_BYTES = 64 << 20
 _ORIGINS_KEPT = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Anchor:
     """What must still stand in a file for reading to go on: its inode, its first bytes and those before a point."""
 
@@ -55,7 +56,7 @@ class Anchor:
         return cls(os.fstat(descriptor).st_ino, _digest(first), _digest(last))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ResumePoint:
     """Where an earlier reading ended and what then stood in the file; a store needs no anchor."""
 
@@ -63,7 +64,7 @@ class ResumePoint:
     anchor: Anchor | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionReading:
     """A session as it was read: `stat` from before the reading; `point` is where the next reading can begin."""
 
@@ -202,7 +203,7 @@ class SessionSource:
         return known
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Said:
     """What an origin holds: keys of its messages, and for Codex their sequence."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from core.record import record
 from core.sources.transcripts.claude_code import DIALECT as CLAUDE
 from core.sources.transcripts.found import Found, Origin
 from core.sources.transcripts.pi import session_id
@@ -22,7 +23,7 @@ _FORKED_FROM = re.compile(rb'"(?:forked_from_id|parent_thread_id)"\s*:\s*"([^"\\
 _GEMINI_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,120})"')
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Head:
     """What the first lines of a file tell: its own id, the session it comes from, the first message of a person."""
 

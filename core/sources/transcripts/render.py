@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from core.record import record
 from core.sources.transcripts.model import SPOKEN, Message, Role
 from core.sources.transcripts.records import BASE64_MARK
 from core.text.lines import scrub
@@ -25,7 +25,7 @@ _LONG_WORD = 1024
 Redact = Callable[[str], str]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Rendered:
     """Lines of text; `line_map` holds the physical line of each (1-based), `times` when it was said (epoch ms)."""
 

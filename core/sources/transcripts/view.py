@@ -6,10 +6,10 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import orjson
 
+from core.record import record
 from core.sources.redaction import Redactor
 from core.sources.transcripts.found import Found, path_stat
 from core.sources.transcripts.model import SPOKEN, Message, Role, Session, cut_words
@@ -32,7 +32,7 @@ _MARKS = re.compile(rf"(?:{re.escape(BASE64_MARK)}[A-Za-z0-9+/=_-]*)+")
 _MASKED_KEPT = 512
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionMessage:
     """A message as it is shown. `seq` counts the messages of the view from 0, `ts` is epoch ms.
 
