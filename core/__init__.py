@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from core.offers import SourceOffers as SourceOffers
     from core.opening import close_all as close_all
     from core.opening import open_memory as open_memory
+    from core.records import record as record
+    from core.regexes import late_regex as late_regex
     from core.rereading import Reindexed as Reindexed
     from core.rereading import reindex as reindex
     from core.search.query import parse_query as parse_query
@@ -121,10 +123,12 @@ _PLACES = {
     "get_json": "core.agent_tools",
     "guide": "core.tool_guide",
     "guide_json": "core.tool_guide",
+    "late_regex": "core.regexes",
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",
     "parse_query": "core.search.query",
     "read_outline": "core.text.headings",
+    "record": "core.records",
     "reindex": "core.rereading",
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import field
 
-from core.record import record
+from core.records import record
 
 
 @record(frozen=True, slots=True, kw_only=True)

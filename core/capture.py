@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from core.errors import MemdeckError, NotAllowed
-from core.record import record
+from core.records import record
 from core.settings.model import Flush
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES
 from core.text.lines import split_lines

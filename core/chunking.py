@@ -11,10 +11,8 @@ from itertools import accumulate
 
 from core.text.headings import bounded_title, front_matter_end, headings_of
 from core.text.lines import scrub, split_lines
-from core.text.tokens import TOKENIZER, Counter
+from core.text.tokens import Counter
 from core.types import Chunk
-
-CHUNKING_VERSION = f"1:{TOKENIZER}"
 
 _HEADING_FILL = 0.5
 """A heading starts a new chunk once the current one holds this share of its budget."""

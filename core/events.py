@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.bus import Event as Event
 from core.bus import EventBus as EventBus
-from core.record import record
+from core.records import record
 from core.types import Progress, Source, SyncReason, SyncReport
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from core.record import record
+from core.records import record
+
+TOKENIZER = "cl100k_base"
+"""What budgets of chunks are counted in."""
+CHUNKING_VERSION = f"1:{TOKENIZER}"
+"""Part of what an index is built with; it changes with every change of where chunks begin and end."""
 
 
 @record(frozen=True, slots=True)

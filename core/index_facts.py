@@ -12,7 +12,7 @@ from core.backends.changes import changed_in
 from core.backends.readers import Reader
 from core.embedding.fallback import Failover
 from core.errors import KeywordsDamaged, StoreError, StoreMissing
-from core.record import record
+from core.records import record
 from core.settings.model import Settings
 from core.store.check import try_keywords
 from core.store.database import Database

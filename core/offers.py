@@ -16,7 +16,7 @@ from typing import Literal
 
 from core.embedding.select import select_embedder
 from core.errors import SettingsError
-from core.record import record
+from core.records import record
 from core.settings.files import Unreadable, read_bytes
 from core.settings.layers import load_settings
 from core.settings.loaded import LoadedSettings

@@ -8,7 +8,7 @@ from core.backends.builtin import BuiltinBackend
 from core.embedding.base import Embedder, Vector
 from core.embedding.fallback import Failover
 from core.errors import EmbeddingError, StoreError
-from core.record import record
+from core.records import record
 from core.store.identity import Identities
 from core.store.vectors import Vectors
 from core.store.writer_lock import WriterLock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.errors import NotAllowed, StoreMissing
 from core.memory import Memory
-from core.record import record
+from core.records import record
 from core.store.file_errors import FileErrors
 from core.text.words import counted, skip_words
 from core.types import SyncReport

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 from core.identity import EmbeddingIdentity as EmbeddingIdentity
 from core.identity import IndexIdentity as IndexIdentity
-from core.record import record
+from core.records import record
+from core.regexes import late_regex
 
 Source = Literal["memory", "sessions"]
 SearchMode = Literal["hybrid", "keyword", "semantic"]
@@ -20,7 +21,7 @@ SyncReason = Literal[
 HealthState = Literal["healthy", "degraded", "down"]
 GetStatus = Literal["ok", "empty", "missing", "denied", "not_allowed"]
 
-_CITATION = re.compile(
+_CITATION = late_regex(
     r"^(?P<path>.+?)(?:#L(?P<start>\d+)(?:-L?(?P<end>\d+))?|:(?P<line>\d+)(?:-(?P<last>\d+))?)$", re.S
 )
 

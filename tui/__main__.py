@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-_SELDOM = (20_000, 20, 100)
+_SELDOM = (100_000, 20, 100)
 """A command loads much that stays and makes few circles; looking for them as often as by default costs some percent."""
 
 
@@ -19,7 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from tui.cli.root import run
 
-    return run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return run(sys.argv[1:] if arguments is None else arguments)
+    finally:
+        if arguments is None:
+            gc.freeze()  # what is left goes with the process; to look through it takes a tenth of a search
 
 
 if __name__ == "__main__":

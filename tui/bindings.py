@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from core import late_regex
+
 Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status", "first_run", "note"]
 
 SCREENS: Mapping[str, tuple[Scope, ...]] = {
@@ -185,7 +187,7 @@ _TEXT_FIELD = {
     "home", "end", "left", "right", "delete", "backspace", "space",
     *(f"ctrl+{letter}" for letter in "acdekuvwx"),
 }  # fmt: skip
-_KEY = re.compile(r"^(?:(?:ctrl|alt|shift|super)\+)*(?P<name>.+)$", re.S)
+_KEY = late_regex(r"^(?:(?:ctrl|alt|shift|super)\+)*(?P<name>.+)$", re.S)
 
 
 def shown_key(key: str) -> str:

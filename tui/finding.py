@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
-from core import LineSource, Piece
+from core import LineSource, Piece, late_regex
 from tui.text import folded
 
 FOUND_LIMIT = 20_000
@@ -24,7 +24,7 @@ STRIDE = 1500
 TOLD_SECONDS = 0.1
 RESTLESS_SECONDS = 0.4
 """How long a search does not give way to keys: longer than it would to the key that began it."""
-_RANGE = re.compile(r"\s*[#L]*(\d{1,12})(?:\s*(?:-|–|\.\.|:)\s*L?(\d{1,12}))?\s*")
+_RANGE = late_regex(r"\s*[#L]*(\d{1,12})(?:\s*(?:-|–|\.\.|:)\s*L?(\d{1,12}))?\s*")
 
 
 class Place(NamedTuple):
@@ -226,7 +226,7 @@ def _combining() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 _RUNS = _Runs()
-_OTHER = re.compile(r"([^\x00-\x7f]+)")
+_OTHER = late_regex(r"([^\x00-\x7f]+)")
 
 
 def plain(text: str) -> str:

@@ -10,9 +10,9 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from core import counted as counted
-from core import visible
+from core import late_regex, visible
 
-_BLANKS = re.compile(r"[ \t\n]+")
+_BLANKS = late_regex(r"[ \t\n]+")
 MARK_LIMIT = 4000
 """Characters of one text that are searched for words to mark."""
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from core.record import record
+from core.records import record
 from core.types import SearchRequest, SearchResult, SyncReason, SyncReport
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from core.embedding.base import Embedder, Vector
 from core.embedding.fallback import Failover
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, KeywordsDamaged, SearchCancelled, StoreMissing, SyncCancelled
-from core.record import record
+from core.records import record
 from core.search.query import parse_query
 from core.settings.model import Settings
 from core.store.database import Database

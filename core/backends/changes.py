@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from core.errors import StoreMissing
 from core.store.file_errors import FileErrors
 from core.store.forgetting import forgotten
-from core.sync.plan import paused_words, plan_sync, without_forgotten
 from core.types import Scan, Source
 
 if TYPE_CHECKING:
@@ -34,8 +33,17 @@ def changed_in(
     skipped = {skip.path for skip in FileErrors(reader.database).skips()}
     changed = 0
     for intake in intakes:
-        scan = without_forgotten(scans[intake.source], forgotten(reader.database))
+        scan = scans[intake.source]
+        gone_for_good = forgotten(reader.database)
+        if gone_for_good:
+            from core.sync.plan import without_forgotten
+
+            scan = without_forgotten(scan, gone_for_good)
         files, rows = reader.documents.differing(intake.source, scan.files, intake.build)
+        if not files and not rows:
+            continue
+        from core.sync.plan import paused_words, plan_sync  # mostly nothing has changed
+
         plan = plan_sync(
             replace(scan, files=tuple(files)),
             rows,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.backends.builtin import BuiltinBackend
 from core.embedding.select import Selection
-from core.record import record
+from core.records import record
 from core.settings import LoadedSettings
 from core.settings.model import Settings
 

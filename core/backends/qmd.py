@@ -21,7 +21,7 @@ from core.backends.qmd_sessions import ExportReport, MaskedSessions, SessionExpo
 from core.backends.qmd_upkeep import QmdUpkeep
 from core.errors import BackendError, SearchCancelled, SyncCancelled
 from core.events import Event, EventBus, FileIndexed, FileRemoved, FileRenamed
-from core.record import record
+from core.records import record
 from core.search.query import Query, parse_query
 from core.settings.model import Settings
 from core.settings.paths import expand_user

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from core.record import record
+from core.records import record
 from core.settings.model import Settings
 from core.settings.qmd_model import QmdScope, ScopeMatch
 from core.sources.rules import IGNORED_FOLDERS, MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_markdown, is_within

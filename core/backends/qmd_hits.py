@@ -13,7 +13,7 @@ import apsw
 from core.backends.qmd_collections import Collection, document_path
 from core.backends.qmd_output import RawHit
 from core.errors import Undecodable
-from core.record import record
+from core.records import record
 from core.search.query import Query
 from core.search.scope import passes
 from core.search.snippet import Match, find_match, snippet

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from core.errors import BackendError
-from core.record import record
+from core.records import record
 from core.text.lines import scrub
 
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")

@@ -9,7 +9,7 @@ from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head
 from core.backends.qmd_output import RawHit
 from core.backends.qmd_sessions import HEAD_LINES
 from core.errors import NotAllowed, SearchCancelled, Undecodable
-from core.record import record
+from core.records import record
 from core.text.words import counted
 from core.types import Hit, Source
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from core.errors import BackendError
-from core.record import record
+from core.records import record
 
 OUTPUT_BYTES = 1_000_000
 """What a program may write to standard output."""

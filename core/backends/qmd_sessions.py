@@ -15,7 +15,7 @@ from typing import Protocol
 
 from core.backends.qmd_hits import FoundDocument
 from core.errors import MemdeckError
-from core.record import record
+from core.records import record
 from core.sources.rules import is_within
 from core.text.lines import scrub, split_lines
 from core.types import FileFailure

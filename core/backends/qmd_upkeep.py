@@ -16,7 +16,7 @@ from core.backends.qmd_output import UpdateCounts
 from core.backends.qmd_process import ProgramCancelled
 from core.backends.qmd_program import QmdProgram
 from core.errors import BackendError, StoreError
-from core.record import record
+from core.records import record
 from core.settings.qmd_model import Qmd
 from core.store.writer_lock import WriterLock
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.embedding.base import Embedder
 from core.errors import SearchCancelled
-from core.record import record
+from core.records import record
 from core.search.pipeline import Searcher
 from core.search.semantic import Matrix
 from core.settings.model import Settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from core.errors import BadVector, EmbeddingError
-from core.record import record
+from core.records import record
 from core.settings.kinds import is_loopback
 from core.types import EmbeddingIdentity
 

@@ -26,7 +26,7 @@ from core.embedding.batch_memory import (
 from core.embedding.remote import sound
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
-from core.record import record
+from core.records import record
 from core.settings.model import Batch
 from core.types import EmbeddingIdentity
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, field
 
 from core.embedding.base import StateStore
-from core.record import record
+from core.records import record
 from core.settings.model import Batch
 from core.types import EmbeddingIdentity
 

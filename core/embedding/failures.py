@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from core.embedding.http import Reply
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
-from core.record import record
+from core.records import record
 
 QUOTED = 200
 """Characters of a provider's own words that an error repeats."""

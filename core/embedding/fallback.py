@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from core.embedding.base import Embedder, StateStore, text_goes_to
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, ProviderUnavailable, QuotaExhausted
-from core.record import record
+from core.records import record
 from core.types import EmbeddingIdentity
 
 PATIENCE_SECONDS = 600.0

@@ -10,7 +10,7 @@ from core.embedding.failures import BadReply, details
 from core.embedding.http import Request
 from core.embedding.openai import body
 from core.embedding.prefixes import Prefixes
-from core.record import record
+from core.records import record
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 MODEL = "gemini-embedding-001"

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError, ProviderUnavailable
-from core.record import record
+from core.records import record
 
 if TYPE_CHECKING:
     import httpx

@@ -23,7 +23,7 @@ from core.embedding.onnx_model import OnnxModel, OnnxTokenizer
 from core.embedding.profiles import profile_of
 from core.embedding.threads import BatchThreads, batches, raise_if_cancelled, vectors_of
 from core.errors import EmbeddingError
-from core.record import record
+from core.records import record
 from core.types import EmbeddingIdentity
 
 BATCH_TOKENS = 256

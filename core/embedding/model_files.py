@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.errors import ProviderUnavailable
-from core.record import record
+from core.records import record
 
 Pooling = Literal["mean", "cls", "last"]
 

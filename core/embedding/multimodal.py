@@ -17,7 +17,7 @@ from core.embedding.openai import body
 from core.embedding.remote import DOCUMENT_PATIENCE_SECONDS, REPLY_BYTES, RemoteEmbedder
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError, InputTooLarge
-from core.record import record
+from core.records import record
 from core.settings import Settings
 
 MOST_MEDIA_BYTES = 14_000_000

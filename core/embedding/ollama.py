@@ -10,7 +10,7 @@ from core.embedding.failures import BadReply
 from core.embedding.http import Request
 from core.embedding.openai import body
 from core.embedding.prefixes import Prefixes
-from core.record import record
+from core.records import record
 
 MODEL = "nomic-embed-text"
 KEYS = ("OLLAMA_API_KEY",)

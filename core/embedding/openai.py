@@ -9,7 +9,7 @@ from core.embedding.base import EmbedderLimits
 from core.embedding.failures import BadReply
 from core.embedding.http import Request
 from core.embedding.prefixes import NONE, Prefixes
-from core.record import record
+from core.records import record
 
 BASE_URL = "https://api.openai.com/v1"
 MODEL = "text-embedding-3-small"

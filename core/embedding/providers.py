@@ -20,7 +20,7 @@ from core.embedding.prefixes import Prefixes, prefixes_of
 from core.embedding.profiles import profile_of
 from core.embedding.remote import RemoteEmbedder, Seconds, Wire
 from core.errors import ProviderUnavailable
-from core.record import record
+from core.records import record
 from core.settings import Settings
 from core.settings.kinds import CLOUD, is_loopback
 from core.settings.model import Endpoint, Remote

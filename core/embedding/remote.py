@@ -14,7 +14,7 @@ from core.embedding.failures import BadReply, Rejected
 from core.embedding.http import Request
 from core.embedding.threads import raise_if_cancelled
 from core.errors import BadVector, EmbeddingError, InputTooLarge
-from core.record import record
+from core.records import record
 from core.types import EmbeddingIdentity
 
 QUERY_PATIENCE_SECONDS = 5.0

@@ -12,7 +12,7 @@ from core.embedding.base import Embedder, text_goes_to
 from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
 from core.errors import EmbeddingError
-from core.record import record
+from core.records import record
 from core.settings import Settings
 from core.types import Progress
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
-from core.record import record
+from core.records import record
 from core.types import Source
 
 if TYPE_CHECKING:

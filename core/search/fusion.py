@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from core.record import record
+from core.records import record
 
 PARTS_WEIGHT = 0.5
 PAIRS_WEIGHT = 0.3

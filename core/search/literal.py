@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
+from core.regexes import late_regex
 from core.search.evidence import rarity
 from core.search.keyword import quoted
 from core.search.parts import Parts, TooMany
@@ -31,11 +32,11 @@ MOST_LOOKED_AT = 4000
 """Chunks whose text may be read to find one literal."""
 _SLICE = 500
 _SENTENCE_END = " .?!,;:…。？！"
-_BACK_QUOTED = re.compile(r"`([^`]+)`")
-_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_NUMBER = re.compile(r"[\d.,:/%+\-–]*\d[\d.,:/%]*")
-_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
-_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_BACK_QUOTED = late_regex(r"`([^`]+)`")
+_PLAIN_WORD = late_regex(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_NUMBER = late_regex(r"[\d.,:/%+\-–]*\d[\d.,:/%]*")
+_HYPHENED = late_regex(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_CAMEL = late_regex(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 HYPHENED_SHARE = 0.25
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.record import record
+from core.records import record
 from core.search.decay import text_date_ms
 from core.search.fusion import Candidate
 from core.search.query import Query

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from core.errors import BadVector, SearchCancelled
-from core.record import record
+from core.records import record
 from core.search import classic, fusion
 from core.search.decay import decay_factor
 from core.search.diversity import diversify

@@ -9,7 +9,8 @@ from dataclasses import field
 from datetime import date, datetime, timedelta
 from typing import cast
 
-from core.record import record
+from core.records import record
+from core.regexes import late_regex
 from core.text.analysis import CJK, fold
 from core.types import Source
 
@@ -23,10 +24,10 @@ _NAME = "(?P<name>(?i:source|path|dialect|after|before))"
 _FILTER = rf"""{_QUOTED}|(?<!\S){_NAME}:(?:"(?P<value>[^"]*)"|(?P<plain>[^\s"]+))(?!\S)"""
 _MARKS = frozenset('"“„:')
 """One of these stands in every phrase and in every filter."""
-_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
+_UNREADABLE = late_regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 _SOURCES = {"memory": "memory", "memories": "memory", "notes": "memory", "sessions": "sessions", "session": "sessions"}
-_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-_AGO = re.compile(r"(\d{1,4})([dwmy])")
+_DAY = late_regex(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+_AGO = late_regex(r"(\d{1,4})([dwmy])")
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 

@@ -7,7 +7,7 @@ from dataclasses import field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from core.record import record
+from core.records import record
 from core.search.evidence import TextEvidence
 from core.search.fusion import Candidate
 from core.search.keyword import affordable, best_by_words, match_any, match_nearly, quoted, those_with

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from core.record import record
+from core.records import record
 from core.store.database import Database
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from core.record import record
+from core.records import record
+from core.regexes import late_regex
 from core.search.literal import places
 from core.search.query import Query
 from core.search.terms import COMMON_WORTH, Term, Terms
@@ -128,7 +128,7 @@ def original_position(line: str, folded_position: int) -> int:
     return low
 
 
-_BREAK = re.compile(r"\s")
+_BREAK = late_regex(r"\s")
 
 
 def snippet(text: str, match: Match, *, limit: int = SNIPPET_CHARACTERS) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import apsw
 
-from core.record import record
+from core.records import record
 from core.search.evidence import beginning, rarity
 from core.store.schema import KEYWORD_TOKENIZER
 from core.text.analysis import Script, fold, split_scripts, words
@@ -45,7 +44,7 @@ class Term:
     beginning_frequency: int = 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Terms:
     """All terms in the query's order, those to search by (each once), the runs without blanks, and the chunk count."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from core.record import record
+from core.records import record
 from core.settings.group import Item
 from core.settings.kinds import After, Before, Filled, Range, Says
 from core.settings.secret import Secret

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.record import record
+from core.records import record
 from core.settings import openclaw
 from core.settings.files import KeyPath, SettingsFile
 from core.settings.keys import Folded, Leaf, canonical, find, fold, nearest_key

@@ -11,16 +11,17 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
-from core.record import record
+from core.records import record
+from core.regexes import late_regex
 
 KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1 << 20
 
 _BARE = r'(?:"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[A-Za-z0-9_-]+)'
 _DOTTED = rf"{_BARE}(?:[ \t]*\.[ \t]*{_BARE})*"
-_HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]")
-_KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=")
-_STRINGS = re.compile(r'""".*?"""|\'\'\'.*?\'\'\'|"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
+_HEADER = late_regex(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]")
+_KEY = late_regex(rf"[ \t]*({_DOTTED})[ \t]*=")
+_STRINGS = late_regex(r'""".*?"""|\'\'\'.*?\'\'\'|"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 
 
 class Unreadable(Exception):

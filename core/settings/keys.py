@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any, Literal, get_type_hints
 
-from core.record import record
+from core.records import record
 from core.settings.group import Group
 from core.settings.model import Settings
 

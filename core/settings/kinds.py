@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from core.regexes import late_regex
 from core.settings.secret import Secret
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 UNITS_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 UNITS_BYTES = {"b": 1, "kb": 1 << 10, "kib": 1 << 10, "mb": 1 << 20, "mib": 1 << 20, "gb": 1 << 30, "gib": 1 << 30}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)|0")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?i?b)", re.I)
+_DURATION = late_regex(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)|0")
+_SIZE = late_regex(r"(\d+(?:\.\d+)?)\s*([kmg]?i?b)", re.I)
 
 
 class Says:

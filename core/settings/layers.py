@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.errors import SettingsError
-from core.record import record
+from core.records import record
 from core.settings import openclaw
 from core.settings.entries import Raw, read_entries, settle, settle_one
 from core.settings.files import SettingsFile, Unreadable, parse_toml, read_bytes

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from core.record import record
+from core.records import record
 from core.settings.group import Item
 from core.settings.keys import leaves
 from core.settings.model import Settings

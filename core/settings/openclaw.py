@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.regexes import late_regex
 from core.settings.files import KeyPath, SettingsFile, Unreadable, decode, shallow
 from core.settings.keys import leaves
 
@@ -35,14 +36,14 @@ UNUSED = frozenset({("qmd", "update", "startup"), ("qmd", "update", "startupdela
 # json5 needs 3 s for this much.
 SLOW_CHARACTERS = 128 << 10
 
-_TOKEN = re.compile(
+_TOKEN = late_regex(
     r"""(?P<space>[\s\ufeff]+) | (?P<comment>//[^\n\r\u2028\u2029]*|/\*.*?\*/) | (?P<double>"(?:[^"\\\n]|\\.)*")
     | (?P<single>'(?:[^'\\\n]|\\.)*') | (?P<sign>[{}\[\],:]) | (?P<word>[^\s{}\[\],:"'/\ufeff]+)""",
     re.S | re.X,
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
-_JSON_STRING = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4})*"')
-_JSON_WORD = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_IDENTIFIER = late_regex(r"[A-Za-z_$][\w$]*")
+_JSON_STRING = late_regex(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4})*"')
+_JSON_WORD = late_regex(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def parse(path: Path, data: bytes) -> SettingsFile:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from core.errors import SettingsError, WorkspaceError
+from core.regexes import late_regex
 from core.settings.model import Settings
 
 _FOLDERS = {"config": ".config", "data": ".local/share", "state": ".local/state", "cache": ".cache"}
 _MAC_FOLDERS = {**dict.fromkeys(_FOLDERS, "Library/Application Support"), "cache": "Library/Caches"}
-_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_AGENT = late_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def _folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:

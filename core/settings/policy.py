@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 
-from core.record import record
+from core.records import record
 from core.settings.keys import Leaf, leaves
 from core.settings.kinds import CLOUD, is_loopback
 from core.settings.openclaw import is_gguf

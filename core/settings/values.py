@@ -8,15 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.regexes import late_regex
 from core.settings.description import Kind, Odd, kind_of
 from core.settings.files import Unreadable, shallow
 from core.settings.keys import Leaf, fold, nearest
 from core.settings.secret import Secret
 
 MASK = "***"
-_VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|header|cookie|credential", re.I)
-_SECRET_TEXT = re.compile(
+_VARIABLE = late_regex(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET_NAME = late_regex(r"key|token|secret|passw|auth|header|cookie|credential", re.I)
+_SECRET_TEXT = late_regex(
     r"(?i)\b(?:sk|pk|pa|xai|gsk|ghp|hf)[-_]\w|AIza\w|bearer |//[^/\s]*@|[?&][^=\s]+="
     r"|[0-9a-f]{8}-[0-9a-f]{4}-|(?=\w*\d)(?=\w*[a-z])\w{20,}"
 )

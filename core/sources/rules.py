@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
+
+from core.regexes import late_regex
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 """Names of the memory file in the workspace root; the first that is there counts."""
@@ -23,7 +24,7 @@ _MEDIA: dict[str, MediaKind] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".gif", ".heic", ".heif"), "image"),
     **dict.fromkeys((".mp3", ".wav", ".ogg", ".opus", ".m4a", ".aac", ".flac"), "audio"),
 }
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_DATE = late_regex(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
 class Multimodal(Protocol):

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from core.errors import NotAllowed
-from core.record import record
+from core.records import record
 from core.sources.rules import (
     MEMORY_FOLDER,
     MEMORY_NAMES,
@@ -27,7 +27,6 @@ from core.sources.rules import (
     media_kind,
 )
 from core.sources.scanner import Scanner, stat_key
-from core.text.lines import decode
 from core.types import Document, Scan, ScannedFile
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -86,6 +85,8 @@ def read_document(file: ScannedFile) -> Document:
     `stat` is that of the open file before it was read, so that a later change is always seen. A file that changes
     meanwhile is read once more. Media become one line that names them.
     """
+    from core.text.lines import decode  # a scan alone needs none of it
+
     descriptor = os.open(file.absolute, _FILE)
     try:
         for _ in range(2):

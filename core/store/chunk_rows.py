@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from core.record import record
+from core.records import record
 from core.store.database import Value
 from core.types import Chunk, Source
 

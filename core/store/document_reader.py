@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from core.record import record
+from core.records import record
 from core.store.chunk_rows import STORED_COLUMNS, StoredChunk, stored_from
 from core.store.database import Database, id_array
 from core.store.texts import storable

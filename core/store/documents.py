@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Sequence
 
-from core.record import record
+from core.records import record
 from core.store.chunk_rows import heading_json, line_map_json
 from core.store.database import Database, Value
 from core.store.document_reader import NO_DEVICE, DocumentReader

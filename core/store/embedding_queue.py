@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from itertools import islice
 
-from core.record import record
+from core.records import record
 from core.store.chunk_rows import CHUNK_COLUMNS, chunk_from
 from core.store.database import Database
 from core.store.failures import translated

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from core.record import record
+from core.records import record
 from core.store.database import Database, Value
 from core.store.embedding_cache import EmbeddingCache
 from core.store.embedding_queue import EmbeddingQueue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from core.record import record
+from core.records import record
 from core.store.database import Database, id_array
 from core.store.row_batches import insert_rows
 from core.store.word_rows import WORD_TABLE, WordRows

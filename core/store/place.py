@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from core.errors import StoreCorrupt, StoreError
+from core.regexes import late_regex
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -19,7 +19,7 @@ _NETWORK_TYPES = frozenset(
     ("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs",
      "nfs4", "ocfs2", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs")
 )  # fmt: skip
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = late_regex(r"\\([0-7]{3})")
 
 
 def is_network_file_system(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> bool:

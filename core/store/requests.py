@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.record import record
+from core.records import record
 from core.store.database import Database
 from core.store.texts import storable
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from core.chunking import embedding_text
 from core.embedding.base import Embedder
-from core.record import record
+from core.records import record
 from core.sources.rules import media_kind
 from core.store.embedding_queue import QueuedChunk
 from core.sync.embedding_pool import Embed

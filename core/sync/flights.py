@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field, replace
 
-from core.record import record
+from core.records import record
 from core.sync.keyword_job import KeywordJob
 from core.sync.messages import SyncRequested, Ticket
 from core.types import Progress

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import StoreError
-from core.record import record
+from core.records import record
 from core.sources.transcripts.model import Checkpoint, Record
 from core.sources.transcripts.parser import facts_from_json, facts_to_json
 from core.sources.transcripts.reading import Anchor, ResumePoint

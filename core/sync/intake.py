@@ -10,19 +10,22 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from operator import eq
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from core.chunking import CHUNKING_VERSION, chunk_document, embedding_hash, embedding_text
 from core.errors import NotAllowed
-from core.record import record
-from core.settings.model import Settings
+from core.identity import CHUNKING_VERSION
+from core.records import record
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES, extra_root, is_ignored, is_markdown, media_kind
 from core.sources.workspace import open_readable, read_document, scan_paths, scan_workspace
-from core.store.document_reader import StoredDocument
-from core.sync.watching import WatchRoot
 from core.text.analysis import ANALYSIS_VERSION
-from core.text.tokens import TokenCounter
 from core.types import Chunk, Document, Scan, ScannedFile, Source
+
+# A search scans; what reads, cuts and watches is imported where it begins.
+if TYPE_CHECKING:
+    from core.settings.model import Settings
+    from core.store.document_reader import StoredDocument
+    from core.sync.watching import WatchRoot
+    from core.text.tokens import TokenCounter
 
 
 @record(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class MemoryIntake:
         return build_key("memory", self._tokens, self._overlap)
 
     def watch_roots(self) -> list[WatchRoot]:
+        from core.sync.watching import WatchRoot
+
         workspace = str(self._workspace.absolute())
         roots = [
             WatchRoot(workspace, False, MEMORY_NAMES.__contains__, _enters_none),
@@ -147,6 +152,8 @@ class MemoryIntake:
         return read_document(file)
 
     def prepare(self, document: Document) -> Prepared:
+        from core.chunking import chunk_document, embedding_hash, embedding_text
+
         if media_kind(document.path) is not None:
             return _prepared_media(document)
         chunks = chunk_document(document.text, tokens=self._tokens, overlap=self._overlap, counter=self._counter)

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from core.courtesy import Courtesy
 from core.events import EventBus
-from core.record import record
+from core.records import record
 from core.store.database import Database
 from core.store.documents import Documents
 from core.sync.intake import Intake

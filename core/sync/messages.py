@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core.embedding.base import Vector
 from core.errors import EmbeddingError, KeywordsDamaged
-from core.record import record
+from core.records import record
 from core.types import EmbeddingIdentity, Progress, SyncReason, SyncReport
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from core.record import record
+from core.records import record
 from core.sources.rules import is_within
 from core.store.document_reader import FileRow
 from core.text.words import counted

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from core.embedding.fallback import Failover, is_final
 from core.embedding.select import Selection
 from core.errors import EmbeddingError
-from core.record import record
+from core.records import record
 from core.store.database import Database
 from core.store.embedding_cache import EmbeddingCache
 from core.store.identity import Identities

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.record import record
+from core.records import record
 from core.store.document_reader import FileRow
 from core.sync.intake import Intake, Prepared
 from core.types import Chunk, Document, ScannedFile

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 
-from core.record import record
+from core.records import record
 from core.settings.model import SessionSync
 from core.sources.transcripts import openclaw_store
 from core.sources.transcripts.finder import store_of

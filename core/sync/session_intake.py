@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.chunking import chunk_document, embedding_hash, embedding_text
-from core.record import record
+from core.records import record
 from core.settings.model import Settings
 from core.sources.redaction import Redactor
 from core.sources.rules import is_within

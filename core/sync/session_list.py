@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from core.record import record
+from core.records import record
 from core.store.database import Database
 from core.store.document_reader import NO_DEVICE
 from core.sync.growth import details_of

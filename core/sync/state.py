@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from pathlib import Path
 
-from core.record import record
+from core.records import record
 from core.settings.model import Batch
 from core.types import Progress, Scan, Source, SyncReport
 

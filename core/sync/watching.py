@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
-from core.record import record
+from core.records import record
 
 WatchMode = Literal["off", "events", "polling"]
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
+from core.regexes import late_regex
+
 Script = Literal["word", "cjk", "unspaced"]
 
 ANALYSIS_VERSION = "1"
@@ -24,7 +26,7 @@ UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec6\u0ec8-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109f"
     "\u1780-\u17d3\u17d7\u17dc\u17dd\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 )
-_RUNS = re.compile(f"([{CJK}]+)|([{UNSPACED}]+)")
+_RUNS = late_regex(f"([{CJK}]+)|([{UNSPACED}]+)")
 
 _SPELLINGS = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4\u055a", "'"),
@@ -106,7 +108,7 @@ class _WordTable(dict[int, str]):
 
 _ASCII_FOLD = bytes(32 if code < 32 or code == 127 else ord(chr(code).lower()) for code in range(128)) + bytes(128)
 _ASCII_WORD = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256)).lower()
-_ODD = re.compile(r"[^ -~]")
+_ODD = late_regex(r"[^ -~]")
 _SPARSE = 4
 _FOLD = _FoldTable()
 _WORD = _WordTable()

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from core.record import record
+from core.records import record
+from core.regexes import late_regex
 from core.text.lines import LineSource
 
 _TITLE_CHARACTERS = 200
@@ -19,11 +20,11 @@ MOST_MARKS = 100_000
 """Headings and fences of an outline; a document with more is known down to there."""
 
 _MARKS = frozenset("#`~=-*+0123456789")
-_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_NO_SETEXT_TITLE = re.compile(r"[>|#<]|[-*+][ \t]|\d{1,9}[.)][ \t]|`{3}|~{3}|(?:[-*_=][ \t]*){3,}$")
-_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?!.*`)|~{3,})(.*)$", re.S)
-_YAML_LINE = re.compile(r"[\w\"'.-][^:]*:(?:\s|$)|[\s#}\]]|-(?:\s|$)")
+_ATX = late_regex(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = late_regex(r" {0,3}(=+|-{2,})[ \t]*$")
+_NO_SETEXT_TITLE = late_regex(r"[>|#<]|[-*+][ \t]|\d{1,9}[.)][ \t]|`{3}|~{3}|(?:[-*_=][ \t]*){3,}$")
+_FENCE = late_regex(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?!.*`)|~{3,})(.*)$", re.S)
+_YAML_LINE = late_regex(r"[\w\"'.-][^:]*:(?:\s|$)|[\s#}\]]|-(?:\s|$)")
 
 
 def front_matter_end(lines: Sequence[str]) -> int:

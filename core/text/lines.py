@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-import re
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from core.errors import Undecodable
-from core.record import record
+from core.records import record
+from core.regexes import late_regex
 from core.text.words import counted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _WINDOW_LINES = 128
 _WINDOW_BYTES = 1 << 20
 _WINDOWS_KEPT = 8
 _PIECE_BYTES = 1 << 17
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = late_regex("[\ud800-\udfff]")
 
 
 @record(frozen=True, slots=True)

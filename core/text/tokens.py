@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from core.errors import MemdeckError
+from core.identity import TOKENIZER
+from core.regexes import late_regex
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import tiktoken
 
-TOKENIZER = "cl100k_base"
 LONGEST_TOKEN = 128
 """Bytes of the longest token: a text of more than this many bytes for each token of a budget is over it."""
 
@@ -39,11 +40,11 @@ _PATTERN = "|".join(
 )
 
 # What _PATTERN finds in ASCII; re is twice as fast at it.
-_ASCII_PIECES = re.compile(
+_ASCII_PIECES = late_regex(
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\na-zA-Z0-9]?+[a-zA-Z]++|[0-9]{1,3}+| ?[^\sa-zA-Z0-9]++[\r\n]*+"
     r"|\s++\Z|\s*[\r\n]|\s+(?!\S)|\s",
     re.ASCII,
-).findall
+)
 _ASCII_LINE = 32_768
 """A longer line goes to the encoder, which lets other threads run meanwhile."""
 _ODD_LINES = 4
@@ -55,11 +56,11 @@ _MOST_PIECES = 65_536
 # The encoder's regex gives up on a run of a million blanks, so longer texts are encoded in windows.
 _WINDOW = 500_000
 _CUT_ZONE = 10_000
-_WINDOW_CUT = re.compile(r"(?<=\n)(?=\S)|(?<=\S)(?= \S)")
+_WINDOW_CUT = late_regex(r"(?<=\n)(?=\S)|(?<=\S)(?= \S)")
 _BATCH = 250_000
 
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][」』”）]*")
-_WORD_END = re.compile(r"\s+")
+_SENTENCE_END = late_regex(r"[.!?…][\"'”’)\]]*\s+|[。！？；][」』”）]*")
+_WORD_END = late_regex(r"\s+")
 
 
 class Counter(Protocol):
@@ -92,7 +93,7 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Tokens of `text`. Beyond 500,000 characters without a line or word end: the sum over windows of that size."""
         if len(text) <= _ASCII_LINE and text.isascii():
-            return sum(map(self._pieces.__getitem__, _ASCII_PIECES(text)))
+            return sum(map(self._pieces.__getitem__, _ASCII_PIECES.findall(text)))
         if len(text) <= _WINDOW:
             return len(self._encode(text))
         return sum(len(self._encode(window)) for window in _windows(text))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from core.regexes import late_regex
+
 _C0 = "\x00-\x1f"
 _C1 = "\x80-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"
@@ -11,8 +13,8 @@ _BREAKS = "\u2028\u2029"
 _HIDDEN = "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _SURROGATES = "\ud800-\udfff"
 
-_ACTIVE = re.compile(f"[{_C0}\x7f{_C1}{_BIDI}{_BREAKS}{_HIDDEN}{_SURROGATES}]")
-_ACTIVE_BUT_NEWLINE = re.compile(f"[\x00-\x09\x0b-\x1f\x7f{_C1}{_BIDI}{_BREAKS}{_HIDDEN}{_SURROGATES}]")
+_ACTIVE = late_regex(f"[{_C0}\x7f{_C1}{_BIDI}{_BREAKS}{_HIDDEN}{_SURROGATES}]")
+_ACTIVE_BUT_NEWLINE = late_regex(f"[\x00-\x09\x0b-\x1f\x7f{_C1}{_BIDI}{_BREAKS}{_HIDDEN}{_SURROGATES}]")
 
 
 def visible(text: str, *, keep_newlines: bool = False, tab_size: int = 0) -> str:

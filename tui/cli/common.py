@@ -6,13 +6,13 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from core import record
 from tui.cli.output import FAILURE
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Failed(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scope:
     """Whose memory a command is about: the agent, and where workspace and index lie (None: by settings)."""
 

@@ -6,12 +6,11 @@ import errno
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from typing import IO, Final
 
-from core import counted
+from core import counted, late_regex
 
 OK: Final = 0
 NOTHING: Final = 1
@@ -29,7 +28,7 @@ _STYLES: Final[Mapping[str, str]] = {
     "mark": "1;33",
 }
 # JSON allows these bare, terminals act on some of them and line-based tools split at others.
-_JSON_UNSAFE: Final = re.compile(
+_JSON_UNSAFE: Final = late_regex(
     "[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufff9-\ufffb]"
 )
 

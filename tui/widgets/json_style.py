@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from core import late_regex
+
 # Each part matches in one way only, so that the time is that of reading the text once.
-_TOKEN = re.compile(
+_TOKEN = late_regex(
     r'(?P<string>"[^"\\]*(?:\\.[^"\\]*)*(?P<closed>"(?P<key>\s*:)?)?)'
     r"|(?P<number>(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))"
     r"|(?P<literal>(?<![\w.])(?:true|false|null)(?![\w.]))",

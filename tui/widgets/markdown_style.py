@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}(?:\s|$)")
-_MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)]|>+)(?=\s)")
-_INLINE = re.compile(
+from core import late_regex
+
+_HEADING = late_regex(r"^ {0,3}#{1,6}(?:\s|$)")
+_MARKER = late_regex(r"^\s*(?:[-*+]|\d{1,9}[.)]|>+)(?=\s)")
+_INLINE = late_regex(
     r"(?P<code>`[^`]+`)"
     r"|(?P<bold>\*\*[^*\s][^*]*\*\*|__[^_\s][^_]*__)"
     r"|(?P<link>!?\[[^\[\]]*\]\([^()\s]*\)|<?https?://[^\s<>()]+>?)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from core.record import record
+from core.records import record
 from core.sources.transcripts.model import Part, Role
 from core.sources.transcripts.parser import Reading, RecordParser
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 
 from core.errors import SyncCancelled
-from core.record import record
+from core.records import record
 from core.sources.rules import shown
 from core.sources.scanner import stat_key
 from core.sources.transcripts.model import Kind

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, NamedTuple
 
-from core.record import record
+from core.records import record
 
 Role = Literal["user", "assistant", "tool", "thinking", "summary"]
 Kind = Literal["main", "subagent", "archived"]

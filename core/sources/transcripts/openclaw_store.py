@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import zstandard
 
-from core.record import record
+from core.records import record
 from core.sources.transcripts.model import Checkpoint, Role
 from core.sources.transcripts.openclaw import OpenClawParser
 from core.sources.transcripts.parser import Keep, Position, Reading, Restart, read_lines

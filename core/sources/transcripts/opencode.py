@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from core.record import record
+from core.records import record
 from core.sources.transcripts import values
 from core.sources.transcripts.model import Part, Record, Role
 from core.sources.transcripts.parser import Reading, RecordParser

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 from core.errors import SyncCancelled
-from core.record import record
+from core.records import record
 from core.sources.transcripts.model import SPOKEN, BadLine, Checkpoint, Facts, Message, Part, Record, Role, cut_words
 from core.sources.transcripts.records import Line, parse_record
 

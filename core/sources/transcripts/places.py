@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from core.record import record
+from core.records import record
 from core.settings.paths import expand_user
 from core.sources.transcripts import values
 from core.sources.transcripts.records import read_json

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.errors import Undecodable
-from core.record import record
+from core.records import record
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.found import Found, path_stat

@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
-from core.record import record
+from core.records import record
 from core.sources.scanner import stat_key
 from core.sources.transcripts import aider, claude_code, gemini, openclaw_store, opencode
 from core.sources.transcripts.claude_code import ClaudeCodeParser

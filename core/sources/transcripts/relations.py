@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from core.record import record
+from core.records import record
 from core.sources.transcripts.claude_code import DIALECT as CLAUDE
 from core.sources.transcripts.found import Found, Origin
 from core.sources.transcripts.pi import session_id

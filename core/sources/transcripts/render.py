@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from core.record import record
+from core.records import record
 from core.sources.transcripts.model import SPOKEN, Message, Role
 from core.sources.transcripts.records import BASE64_MARK
 from core.text.lines import scrub

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
-from core.record import record
+from core.records import record
 from core.sources.redaction import Redactor
 from core.sources.transcripts.found import Found, path_stat
 from core.sources.transcripts.model import SPOKEN, Message, Role, Session, cut_words

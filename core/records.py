@@ -1,4 +1,4 @@
-"""Records: slotted dataclasses that write their methods when these are first called, since a start declares hundreds.
+"""Records: dataclasses that write their methods when these are first called, since a start declares hundreds.
 
 `dataclass` compiles six functions for each class, which takes longer than all else that an import does.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from operator import attrgetter
 from reprlib import recursive_repr
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Never, TypeVar
 
 __all__ = ["record"]
@@ -20,25 +20,20 @@ _LEFT_OUT = object()
 
 
 def _record(
-    *, slots: bool, frozen: bool = False, kw_only: bool = False, eq: bool = True
+    *, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
 ) -> Callable[[type[R]], type[R]]:
-    """A decorator that is `dataclass` in all that can be seen, for classes with slots."""
-    if not slots:
-        raise TypeError("a record has slots")
+    """A decorator that is `dataclass` in all that can be seen."""
 
     def declare(plain: type[R]) -> type[R]:
         plain.__doc__ = plain.__doc__ or plain.__name__  # without one, `dataclass` makes it of a signature, slowly
         own = plain.__dict__
         has_hash = own.get("__hash__") is not None
-        made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(plain)
+        made = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(plain)
         methods: dict[str, object] = {"__init__": _late_init(made, frozen=frozen), "__repr__": _repr}
         if frozen:
-            methods |= {
-                "__setattr__": _refuse_to_set,
-                "__delattr__": _refuse_to_delete,
-                "__getstate__": _state,
-                "__setstate__": _set_state,
-            }
+            methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+            if slots:
+                methods |= {"__getstate__": _state, "__setstate__": _set_state}
         if eq:
             values = _values_of(tuple(each.name for each in fields(made) if each.compare))  # type: ignore[arg-type]
             methods["__eq__"] = _equality(values)
@@ -82,9 +77,12 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
             parameter = f"{name}=_left_out"
             value = f"_make_{name}() if {name} is _left_out else {name}"
         (by_name if each.kw_only else positional).append(parameter)
-        if frozen:
-            known[f"_set_{name}"] = getattr(owner, name).__set__
+        slot = getattr(owner, name, None)
+        if frozen and isinstance(slot, MemberDescriptorType):
+            known[f"_set_{name}"] = slot.__set__
             body.append(f"  _set_{name}(self, {value})")
+        elif frozen:
+            body.append(f"  self.__dict__[{name!r}] = {value}")
         else:
             body.append(f"  self.{name} = {value}")
     if hasattr(owner, "__post_init__"):
