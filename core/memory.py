@@ -103,16 +103,13 @@ class Memory:
         )
 
     def _intakes(self) -> list[Intake]:
+        from core.sync.held_back import with_held_back
         from core.sync.intake import MemoryIntake
 
         values = self.settings.settings
         intakes: list[Intake] = [self._sessions.intake] if self._sessions is not None else []
         if "memory" in values.sources:
             intakes.insert(0, MemoryIntake(self.workspace, values, home=self._home, counter=self._counter))
-        if not self.settings.held:
-            return intakes
-        from core.sync.held_back import with_held_back
-
         return with_held_back(intakes, self.settings.held)
 
     # -- finding

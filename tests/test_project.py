@@ -77,6 +77,13 @@ def test_a_running_search_imports_nothing_that_it_does_not_need(tmp_path: Path) 
     assert not loaded & {"asyncio", "concurrent.futures", "json5", "logging", "tempfile", "tomllib"}
     assert not loaded & {*HEAVY, "rich", "httpx", "tomlkit", "pydantic", "numpy", "tokenizers", "sqlite_vec"}
     assert not loaded & {"core.sync.worker", "core.status", "core.doctor", "core.events", "core.embedding.providers"}
+    assert not loaded & {
+        "core.chunking",
+        "core.text.headings",
+        "core.text.lines",
+        "core.sync.plan",
+        "core.sync.watching",
+    }
 
 
 def test_the_public_face_of_core_is_sorted_and_there() -> None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from core.sync.intake import Intake, Prepared
-from core.sync.watching import WatchRoot
 from core.types import Document, Scan, ScannedFile, Source
+
+if TYPE_CHECKING:
+    from core.sync.intake import Intake, Prepared
+    from core.sync.watching import WatchRoot
 
 
 def with_held_back(intakes: Sequence[Intake], held: Iterable[str]) -> list[Intake]:
