@@ -6,10 +6,10 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import StoreError
-from core.records import record
 from core.sources.transcripts.model import Checkpoint, Record
 from core.sources.transcripts.parser import facts_from_json, facts_to_json
 from core.sources.transcripts.reading import Anchor, ResumePoint
@@ -25,7 +25,7 @@ TimedLine = tuple[str, int, int | None]
 """A rendered line, its physical line and when it was said (epoch ms)."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Growth:
     """What lets reading, rendering and chunking of a transcript go on.
 
@@ -78,7 +78,7 @@ class Growth:
             return None
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """What the index holds of a transcript: how its rows were built, its details, its chunks with their hashes."""
 
@@ -87,7 +87,7 @@ class Remembered:
     chunks: tuple[tuple[Chunk, bytes], ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class KeptSession:
     """A transcript as the index holds it: its document and its chunks, in order."""
 
@@ -95,7 +95,7 @@ class KeptSession:
     chunks: tuple[Chunk, ...]
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class KnownSize:
     """A transcript as it was indexed: its document's path and the stat key of then; whether it went away since."""
 

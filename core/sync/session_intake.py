@@ -8,12 +8,11 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from core.chunking import chunk_document, embedding_hash, embedding_text
-from core.records import record
 from core.settings.model import Settings
 from core.sources.redaction import Redactor
 from core.sources.rules import is_within
@@ -37,7 +36,7 @@ TRANSCRIPTS_VERSION = "1"
 """Changes whenever the same transcripts give other text."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SessionDocument(Document):
     """A transcript, read. `text` is what was rendered in this reading: the `kept` chunks come before it.
 
