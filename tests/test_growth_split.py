@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.chunking import chunk_document
-from core.sync.growth import (
-    settled_chunks,
-)
 from core.sync.session_counter import SessionCounter
+from core.sync.session_cuts import Cut, cut_lines, settled_cuts
 from tests.growing import COUNTER, FILES, Index, claude_record, codex_record, tree_record
 
 RECORDS = {"claude-code": claude_record, "pi": tree_record, "openclaw": tree_record, "codex": codex_record}
@@ -68,7 +66,15 @@ def test_any_split_of_the_bytes_in_time_gives_the_same_index(
     shutil.rmtree(home)
 
 
-# -- chunks and counting
+# -- cutting and counting
+
+
+def cut(lines: list[str], tokens: int, overlap: int) -> list[Cut]:
+    return cut_lines(lines, SessionCounter(COUNTER), tokens, overlap)
+
+
+def text_of(lines: list[str], one: Cut) -> str:
+    return "\n".join(lines[one.first : one.last + 1]) if one.piece is None else one.piece
 
 
 @given(
@@ -76,17 +82,17 @@ def test_any_split_of_the_bytes_in_time_gives_the_same_index(
     settled=st.integers(0, 30),
 )
 @settings(max_examples=150)
-def test_settled_chunks_stay_whatever_follows(lines: list[str], settled: int) -> None:
+def test_settled_cuts_stay_whatever_follows(lines: list[str], settled: int) -> None:
     lines = [f"User: {line}".strip() for line in lines]
     settled = min(settled, len(lines))
-    cut = chunk_document("\n".join(lines), tokens=60, overlap=12, counter=COUNTER, markdown=False)
-    kept, begin = settled_chunks(cut, lines, settled)
+    before = cut(lines, 60, 12)
+    kept, begin = settled_cuts(before, settled)
 
     following = [*lines[:settled], "Assistant: something else " * 9, "User: more"]
-    again = chunk_document("\n".join(following), tokens=60, overlap=12, counter=COUNTER, markdown=False)
-    tail = chunk_document("\n".join(following[begin:]), tokens=60, overlap=12, counter=COUNTER, markdown=False)
+    again = [text_of(following, one) for one in cut(following, 60, 12)]
+    tail = [text_of(following[begin:], one) for one in cut(following[begin:], 60, 12)]
 
-    assert [chunk.text for chunk in again] == [chunk.text for chunk in (*cut[:kept], *tail)]
+    assert again == [*(text_of(lines, one) for one in before[:kept]), *tail]
 
 
 PIECES = st.sampled_from(
@@ -108,14 +114,39 @@ PIECES = st.sampled_from(
 )
 
 
-@given(st.lists(st.lists(PIECES, min_size=1, max_size=60).map(" ".join), min_size=1, max_size=4), st.integers(20, 60))
-def test_counter_of_rendered_text_gives_what_the_counter_behind_it_gives(lines: list[str], budget: int) -> None:
-    counter = SessionCounter(COUNTER)
-    text = "".join(f"{line}\n" for line in lines)
-    starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
+LINES = st.lists(st.lists(PIECES, min_size=1, max_size=60).map(" ".join), min_size=1, max_size=12)
 
-    assert counter.line_counts(text, starts, 10_000) == COUNTER.line_counts(text, starts, 10_000)
-    assert [counter.count(line) for line in lines] == [COUNTER.count(line) for line in lines]
+
+@given(LINES, st.integers(5, 200), st.integers(0, 60))
+@settings(max_examples=200, deadline=None)
+def test_cuts_are_the_chunks_of_the_same_text(lines: list[str], tokens: int, overlap: int) -> None:
+    chunks = chunk_document("\n".join(lines), tokens=tokens, overlap=overlap, counter=COUNTER, markdown=False)
+    cuts = cut(lines, tokens, overlap)
+    whole = [(one.first + 1, one.last + 1, text_of(lines, one)) for one in cuts if one.piece is None]
+    assert whole == [
+        (chunk.start_line, chunk.end_line, chunk.text)
+        for chunk in chunks
+        if chunk.start_line != chunk.end_line or chunk.text == lines[chunk.start_line - 1]
+    ]
+    assert {one.first + 1 for one in cuts if one.piece is not None} == {
+        chunk.start_line
+        for chunk in chunks
+        if chunk.start_line == chunk.end_line and chunk.text != lines[chunk.start_line - 1]
+    }
+
+
+@given(LINES, st.integers(20, 60))
+def test_counter_of_rendered_lines_gives_what_the_counter_behind_it_gives(lines: list[str], budget: int) -> None:
+    counter = SessionCounter(COUNTER)
+    costs, bare = counter.line_costs(lines, 10_000)
+
+    assert bare == [COUNTER.count(line) for line in lines]
+    assert costs == [COUNTER.count(f"{line}\n") for line in lines]
     pieces = counter.split(lines[0], budget)
     assert "".join(pieces) == lines[0]
     assert all(COUNTER.count(piece) <= budget for piece in pieces)
+
+
+def test_a_line_beyond_all_budgets_is_not_counted() -> None:
+    costs, bare = SessionCounter(COUNTER).line_costs(["word " * 10_000], 100)
+    assert costs == bare == [101]

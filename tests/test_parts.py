@@ -15,7 +15,7 @@ from core.search.rows import FoldedTexts, Rows
 from core.search.terms import Tokenizer, Vocabulary
 from core.store.database import Database
 from core.store.word_rows import WordRows
-from core.text.analysis import fold, joins_words
+from core.text.analysis import blank_signs, fold, joins_words, words
 from tests.shelf import Shelf
 
 TEXTS = (
@@ -69,7 +69,8 @@ def test_whatever_is_cut_from_a_text_is_found_in_all_that_hold_it(shelf: Shelf, 
     needle = fold(needle)
     found = literals(shelf.database).chunks_with(needle, whole_words=whole_words)
     is_short = len(needle) < 3 and all(map(joins_words, needle))
-    if found is not None and not is_short:
+    is_sentence = len(words(needle)) > 4 and blank_signs(needle) == needle
+    if found is not None and not is_short and not (is_sentence and not whole_words):
         assert sorted(found) == holders(needle, whole_words=whole_words)
 
 

@@ -16,7 +16,7 @@ from core.search.query import Query
 from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
 from core.store.database import id_array
-from core.text.analysis import fold, joins_words, spell, split_scripts, words
+from core.text.analysis import blank_signs, fold, joins_words, spell, split_scripts, words
 from core.text.stopwords import stop_words
 
 MOST_CANDIDATES = 400
@@ -28,6 +28,7 @@ MOST_NAMED = 10
 LONGEST_NAME = 200
 WINDOW = 4
 LONGEST_PART = 4
+"""Words, with nothing but blanks between them, of which the first and the last are looked for as parts of others."""
 MOST_LOOKED_AT = 4000
 """Chunks whose text may be read to find one literal."""
 _SLICE = 500
@@ -83,7 +84,7 @@ class Literals:
         candidates = self._by_words(needle, most)
         if candidates is not None and len(candidates) <= most:
             found = self._verified(candidates, needle, at_borders=True)
-            if found or whole_words or len(words(needle)) > LONGEST_PART:
+            if found or whole_words or _is_sentence(needle):
                 return found
         if needle and (len(needle) > 2 or not all(map(joins_words, needle))):
             parts = self._by_parts(needle, whole_words=whole_words, most=most)
@@ -119,7 +120,7 @@ class Literals:
 
     def _by_words(self, needle: str, most: int) -> list[int] | None:
         """Chunks that hold the needle's rarest run of words as a phrase; None when it has no words that tell."""
-        spelled = words(spell(needle))
+        spelled = [word for word in words(spell(needle)) if word.strip("_")]
         if not spelled or _is_half_a_pair(needle):
             return None
         stopped = stop_words(spelled) if len(spelled) > WINDOW else frozenset()
@@ -225,6 +226,10 @@ class Literals:
             for chunk_id in found:
                 evidence[chunk_id] = evidence.get(chunk_id, 0.0) + weight
         return evidence
+
+
+def _is_sentence(needle: str) -> bool:
+    return len(words(needle)) > LONGEST_PART and blank_signs(needle) == needle
 
 
 def _is_half_a_pair(needle: str) -> bool:

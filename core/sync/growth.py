@@ -6,10 +6,10 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import StoreError
+from core.records import record
 from core.sources.transcripts.model import Checkpoint, Record
 from core.sources.transcripts.parser import facts_from_json, facts_to_json
 from core.sources.transcripts.reading import Anchor, ResumePoint
@@ -25,7 +25,7 @@ TimedLine = tuple[str, int, int | None]
 """A rendered line, its physical line and when it was said (epoch ms)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Growth:
     """What lets reading, rendering and chunking of a transcript go on.
 
@@ -78,7 +78,7 @@ class Growth:
             return None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Remembered:
     """What the index holds of a transcript: how its rows were built, its details, its chunks with their hashes."""
 
@@ -87,7 +87,7 @@ class Remembered:
     chunks: tuple[tuple[Chunk, bytes], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeptSession:
     """A transcript as the index holds it: its document and its chunks, in order."""
 
@@ -95,7 +95,7 @@ class KeptSession:
     chunks: tuple[Chunk, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KnownSize:
     """A transcript as it was indexed: its document's path and the stat key of then; whether it went away since."""
 
@@ -215,31 +215,6 @@ def details_of(text: str | None) -> Record:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def settled_chunks(chunks: Sequence[Chunk], lines: Sequence[str], settled: int) -> tuple[int, int]:
-    """How many of the chunks cannot change when lines follow, and with which line (0-based) the next one begins.
-
-    `chunks` were cut from `lines` without a line map, so that their lines count from 1; the first `settled` lines are
-    final. A chunk is final when the next one begins with a final line; pieces of a long line are final with it.
-    """
-    last = None
-    for number, chunk in enumerate(chunks):
-        is_piece = _is_piece(chunk, lines)
-        fresh = chunk.start_line - 1 if is_piece or number == 0 else chunks[number - 1].end_line
-        if fresh >= settled:
-            break
-        last = (number, is_piece)
-    if last is None:
-        return 0, settled
-    number, is_piece = last
-    if is_piece:
-        return number + 1, settled
-    return number, chunks[number].start_line - 1
-
-
-def _is_piece(chunk: Chunk, lines: Sequence[str]) -> bool:
-    return chunk.start_line == chunk.end_line and len(chunk.text) < len(lines[chunk.start_line - 1])
 
 
 def joined(lines: Iterable[str]) -> str:

@@ -27,20 +27,27 @@ class SessionCounter:
         """Load what counting needs. Raises MemdeckError."""
         self._counter.load()
 
-    def count(self, text: str) -> int:
-        """Tokens of one line without its end, or of any other text."""
-        if "\n" in text or "  " in text:
-            return self._counter.count(text)
-        return self._cost(text)
-
-    def line_counts(self, text: str, starts: Sequence[int], limit: int) -> list[int]:
-        """Tokens from each start to the next (the last: to the end); anything above `limit` beyond it."""
+    def line_costs(self, lines: Sequence[str], limit: int) -> tuple[list[int], list[int]]:
+        """Tokens of each line with its end, and without it; for one that is beyond `limit`, anything beyond it."""
         most = limit * LONGEST_TOKEN
-        counts = []
-        ends = [*starts[1:], len(text)]
-        for start, end in zip(starts, ends, strict=True):
-            counts.append(limit + 1 if end - start > most else self._line(text[start:end]))
-        return counts
+        known = self._words
+        costs, bare = [], []
+        for line in lines:
+            if len(line) > most:
+                costs.append(limit + 1)
+                bare.append(limit + 1)
+                continue
+            words = line.split(" ") if "  " not in line else ()
+            if len(words) < 2:
+                costs.append(self._counter.count(f"{line}\n"))
+                bare.append(self._counter.count(line))
+                continue
+            last = words[-1]
+            cost = sum(map(known.__getitem__, words)) - known[words[0]] + known.bare(words[0])
+            bare.append(cost)
+            # The last word may share a token with the line end.
+            costs.append(cost - known[last] + known[f"{last}\n"])
+        return costs, bare
 
     def split(self, text: str, budget: int) -> list[str]:
         """Pieces of at most `budget` tokens whose sum is `text`, cut where words end, of about the same size."""
@@ -67,21 +74,6 @@ class SessionCounter:
             pieces.append(" ".join(words[start:end]) + ("" if is_last else " "))
             start = end
         return pieces
-
-    def _cost(self, piece: str) -> int:
-        """At least the tokens of a piece that may end with a blank."""
-        words = piece.split(" ")
-        return self._words.bare(words[0]) + sum(map(self._words.__getitem__, words[1:]))
-
-    def _line(self, line: str) -> int:
-        """Tokens of a line with its end."""
-        if "  " in line:
-            return self._counter.count(line)
-        words = line.split(" ")
-        if len(words) < 2:
-            return self._counter.count(line)
-        # The last word has the line end, with which it may share a token.
-        return self._words.bare(words[0]) + sum(map(self._words.__getitem__, words[1:]))
 
 
 class _Words(dict[str, int]):

@@ -8,11 +8,12 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.chunking import chunk_document, embedding_hash, embedding_text
+from core.chunking import embedding_hash, embedding_text
+from core.records import record
 from core.settings.model import Settings
 from core.sources.redaction import Redactor
 from core.sources.rules import is_within
@@ -23,9 +24,10 @@ from core.sources.transcripts.ranges import stored_lines
 from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
 from core.sources.transcripts.render import Rendered, render, wanted_roles
 from core.store.document_reader import StoredDocument
-from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of, joined, settled_chunks
+from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of, joined
 from core.sync.intake import Prepared, build_key
 from core.sync.session_counter import SessionCounter
+from core.sync.session_cuts import Cut, cut_lines, settled_cuts
 from core.sync.session_watch import session_watch_roots
 from core.sync.watching import WatchRoot
 from core.text.lines import scrub
@@ -36,7 +38,7 @@ TRANSCRIPTS_VERSION = "1"
 """Changes whenever the same transcripts give other text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionDocument(Document):
     """A transcript, read. `text` is what was rendered in this reading: the `kept` chunks come before it.
 
@@ -142,24 +144,16 @@ class SessionIntake:
 
     def prepare(self, document: Document) -> Prepared:
         assert isinstance(document, SessionDocument)
-        cut = chunk_document(
-            document.text,
-            tokens=self._tokens,
-            overlap=self._overlap,
-            counter=self._counter,
-            markdown=False,
-            line_times=document.line_times,
-        )
+        cuts = cut_lines(document.lines, self._counter, self._tokens, self._overlap)
         chunks = [chunk for chunk, _ in document.kept]
         hashes = [key for _, key in document.kept]
-        for chunk in cut:
-            physical = document.line_map[chunk.start_line - 1 : chunk.end_line]
-            placed = Chunk(len(chunks), min(physical), max(physical), chunk.text, (), physical, chunk.observed_ms)
-            chunks.append(placed)
-            hashes.append(embedding_hash(embedding_text(placed)))
+        for cut in cuts:
+            chunk = _chunk(document, cut, len(chunks))
+            chunks.append(chunk)
+            hashes.append(embedding_hash(embedding_text(chunk)))
         details = document.details
         if document.point is not None:
-            growth = self._growth(document, document.point, cut)
+            growth = self._growth(document, document.point, cuts)
             details = json.dumps({**json.loads(details or "{}"), GROWTH: growth.to_json()}, ensure_ascii=False)
         return Prepared(replace(document, details=details), tuple(chunks), tuple(hashes))
 
@@ -174,7 +168,7 @@ class SessionIntake:
     def renew(self, document: StoredDocument, chunks: Sequence[Chunk]) -> Prepared:
         """A session whose transcript is gone, masked and cut anew as the settings are now."""
         stored = stored_lines(chunks)
-        lines = tuple(self.redact(one.text) for one in stored)
+        lines = tuple(self.redact(one.text).replace("\n", " ") for one in stored)
         details = {name: value for name, value in details_of(document.details).items() if name != GROWTH}
         masked = {name: self.redact(value) if isinstance(value, str) else value for name, value in details.items()}
         return self.prepare(
@@ -197,8 +191,8 @@ class SessionIntake:
             )
         )
 
-    def _growth(self, document: SessionDocument, point: ResumePoint, cut: Sequence[Chunk]) -> Growth:
-        final, begin = settled_chunks(cut, document.lines, document.settled)
+    def _growth(self, document: SessionDocument, point: ResumePoint, cuts: Sequence[Cut]) -> Growth:
+        final, begin = settled_cuts(cuts, document.settled)
         carried = tuple(
             (document.lines[number], document.line_map[number], document.line_times[number])
             for number in range(begin, document.settled)
@@ -304,6 +298,16 @@ class SessionIntake:
                 "first": [[bad.line, bad.why] for bad in session.bad_lines],
             }
         return {name: value for name, value in details.items() if value not in ("", None, {}, 0)}
+
+
+def _chunk(document: SessionDocument, cut: Cut, ordinal: int) -> Chunk:
+    first, end = cut.first, cut.last + 1
+    physical = document.line_map[first:end]
+    text = "\n".join(document.lines[first:end]) if cut.piece is None else cut.piece
+    if end - first == 1:
+        return Chunk(ordinal, physical[0], physical[0], text, (), physical, document.line_times[first])
+    times = [time for time in document.line_times[first:end] if time is not None]
+    return Chunk(ordinal, min(physical), max(physical), text, (), physical, max(times, default=None))
 
 
 def _copied(recipe: dict[str, Any], found: dict[str, Found]) -> SessionIntake:
