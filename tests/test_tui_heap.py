@@ -36,6 +36,17 @@ def test_a_key_puts_a_collection_off(monkeypatch: pytest.MonkeyPatch, collected:
     assert collected
 
 
+def test_keys_without_a_pause_put_it_off_for_a_while_only(
+    monkeypatch: pytest.MonkeyPatch, collected: list[int]
+) -> None:
+    counts(monkeypatch, 0, 50)
+    kept = Heap()
+    monkeypatch.setattr(heap, "LONGEST_SECONDS", 0.0)
+    kept.key()
+    kept.rest()
+    assert collected
+
+
 def test_an_app_that_makes_nothing_collects_nothing(monkeypatch: pytest.MonkeyPatch, collected: list[int]) -> None:
     counts(monkeypatch, 3, 0)
     monkeypatch.setattr(heap, "QUIET_SECONDS", 0.0)

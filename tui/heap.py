@@ -11,6 +11,8 @@ REST_SECONDS = 5.0
 """How often it is looked whether there is garbage worth a collection."""
 QUIET_SECONDS = 2.0
 """How long no key came when garbage is looked for."""
+LONGEST_SECONDS = 30.0
+"""How long one who types without a pause puts it off: it takes longer the more there is, and memory with it."""
 WORTH = 20
 """Collections of the young that make a full one worth its time."""
 _SELDOM = (2000, 10, 200)
@@ -20,7 +22,7 @@ class Heap:
     """Settles what the start has made, then collects while nobody types."""
 
     def __init__(self) -> None:
-        self._last_key = time.monotonic()
+        self._last_key = self._last_rest = time.monotonic()
         self._is_final = False
 
     def settled(self) -> None:
@@ -32,9 +34,12 @@ class Heap:
         self._last_key = time.monotonic()
 
     def rest(self) -> None:
-        """Collect, if there is something worth it and nobody types."""
+        """Collect, if there is something worth it and nobody types, or nobody stops."""
         _, young, old = gc.get_count()
-        if young + old * _SELDOM[1] >= WORTH and time.monotonic() - self._last_key >= QUIET_SECONDS:
+        now = time.monotonic()
+        is_quiet = now - self._last_key >= QUIET_SECONDS or now - self._last_rest >= LONGEST_SECONDS
+        if young + old * _SELDOM[1] >= WORTH and is_quiet:
+            self._last_rest = now
             gc.collect()
             if not self._is_final:  # what is loaded at first use is here by now
                 self._is_final = True
