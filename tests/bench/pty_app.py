@@ -23,11 +23,12 @@ _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<=>]*[a-zA-Z@~]|\][^\x07\x1b]*(?:\x07|\x
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process takes at a moment: resident megabytes, open file descriptors, threads."""
+    """What a process takes at a moment: resident megabytes, file descriptors, threads; megabytes of its children."""
 
     rss_mb: float
     handles: int
     threads: int
+    children_mb: float
 
 
 class PtyApp:
@@ -108,14 +109,22 @@ class PtyApp:
 
     def use(self) -> Use:
         """What the process takes now; Linux alone tells. Raises SystemExit when it is no more."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        values = _status(self.pid)
         if "VmRSS" not in values:
             while not self.ended:
                 time.sleep(0.05)
             raise SystemExit(f"the app ended by itself with {self._exit_code}: {self.last_words}")
         handles = len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 -- names of a folder that changes
-        return Use(int(values["VmRSS"].split()[0]) / 1024, handles, int(values["Threads"]))
+        children = sum(_resident_mb(_status(child)) for child in self.children())
+        return Use(_resident_mb(values), handles, int(values["Threads"]), children)
+
+    def children(self) -> list[int]:
+        """The processes that this one has started and that live."""
+        found: list[int] = []
+        for task in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # a thread that has ended meanwhile
+                found += map(int, task.read_text().split())
+        return found
 
     @property
     def cpu_seconds(self) -> float:
@@ -143,6 +152,19 @@ class PtyApp:
         os.close(self._terminal)
         assert self._exit_code is not None
         return self._exit_code
+
+
+def _status(pid: int) -> dict[str, str]:
+    """What /proc says of a process; nothing of one that is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def _resident_mb(status: dict[str, str]) -> float:
+    return int(status.get("VmRSS", "0").split()[0]) / 1024
 
 
 @contextlib.contextmanager

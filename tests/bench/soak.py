@@ -1,9 +1,17 @@
 """A long life of the app: `soak.py --minutes 30` types, reads and switches screens while files change under it.
 
 The app runs on a pseudo-terminal with the local model, on a workspace whose size stays about the same. After a warm-up
-(a fifth of the time, at most two minutes) the figures are medians over the first and the last tenth of the samples:
-resident memory in megabytes, open file descriptors, threads. Exit code 1 when memory grew by 10 MB or more, or when a
-descriptor or a thread was left behind.
+(a fifth of the time, at most two minutes) it lives on, with a rest before and after, in which nobody types and no file
+changes, for longer than a process that it started for something waits for more to do. Its resident memory, in
+megabytes, goes up and down by its nature, so like is compared with like, each figure over as much time as the other:
+
+- `live`: the medians of the first and of the last quarter; the line through both says by how much it grew from the
+  start of the life to its end,
+- `rest`: the medians of the second halves of the two rests.
+
+Of open file descriptors and of threads the fewest are compared, of the first quarter with its rest and of the last with
+its own. Exit code 1 when memory grew by 10 MB or more in either way, when a descriptor, a thread or a process was left
+behind, or when the app ended badly. The memory of its children is told beside it.
 """
 
 from __future__ import annotations
@@ -18,7 +26,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grow import grow
@@ -35,6 +43,7 @@ _QUERIES = (
     "zxqwv",
 )
 LIMIT_MB = 10.0
+REST_SECONDS = 40.0
 KEY_SECONDS = 0.05
 _DOWN, _UP, _ENTER, _TAB, _ESC, _PAGE = "\x1b[B", "\x1b[A", "\r", "\t", "\x1b", "\x1b[6~"
 _WIPE, _SEARCH, _SESSIONS, _STATUS, _FILES = "\x15", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
@@ -100,10 +109,33 @@ def live(app: PtyApp, life: Life, seconds: float, sample_seconds: float) -> list
     return samples
 
 
-def tenths(samples: Sequence[Use], value: Callable[[Use], float]) -> tuple[float, float]:
-    """The medians of a figure over the first and the last tenth."""
-    count = max(len(samples) // 10, 3)
-    return statistics.median(map(value, samples[:count])), statistics.median(map(value, samples[-count:]))
+def rest(app: PtyApp) -> list[Use]:
+    """Leave the app alone; what it took, sample by sample."""
+    samples: list[Use] = []
+    end = time.monotonic() + REST_SECONDS
+    while time.monotonic() < end:
+        time.sleep(0.5)
+        samples.append(app.use())
+    app.forget()
+    return samples
+
+
+def quarters(samples: Sequence[Use]) -> tuple[Sequence[Use], Sequence[Use]]:
+    """The first and the last."""
+    count = max(len(samples) // 4, 3)
+    return samples[:count], samples[-count:]
+
+
+def memory(samples: Sequence[Use]) -> float:
+    """The median of resident megabytes."""
+    return statistics.median(use.rss_mb for use in samples)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return False
 
 
 def measure(minutes: float, *, alone: bool) -> dict[str, object]:
@@ -120,27 +152,44 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
             try:
                 app.wait_for("palette")
                 warm = live(app, life, warm_up, 1.0)
-                samples = live(app, life, seconds - warm_up, max(seconds / 300, 0.5))
+                before = rest(app)
+                samples = live(app, life, max(seconds - warm_up - 2 * REST_SECONDS, 10.0), max(seconds / 600, 0.5))
+                after = rest(app)
                 cpu = app.cpu_seconds
+                children = app.children()
             finally:
                 code = app.quit()
-    rss = tenths(samples, lambda use: use.rss_mb)
-    handles = tenths(samples, lambda use: use.handles)
-    threads = tenths(samples, lambda use: use.threads)
-    growth = round(rss[1] - rss[0], 1)
-    step = max(len(samples) // 10, 1)
+    first, last = quarters(samples)
+    grown_live = (memory(last) - memory(first)) / (1 - len(first) / len(samples))
+    at_rest = [memory(part[len(part) // 2 :]) for part in (before, after)]
+    handles, threads = (
+        [min(value(use) for use in (*part, *quiet)) for part, quiet in ((first, before), (last, after))]
+        for value in (lambda use: use.handles, lambda use: use.threads)
+    )
+    step = max(len(samples) // 20, 1)
+    everything = [*warm, *before, *samples, *after]
     return {
         "minutes": minutes,
-        "rssMb": {"start": round(warm[0].rss_mb, 1), "warm": round(rss[0], 1), "end": round(rss[1], 1)},
-        "growthMb": growth,
+        "rssMb": {
+            "start": round(warm[0].rss_mb, 1),
+            "live": [round(memory(first), 1), round(memory(last), 1)],
+            "rest": [round(value, 1) for value in at_rest],
+            "most": round(max(use.rss_mb for use in everything), 1),
+        },
+        "growthMb": {"live": round(grown_live, 1), "rest": round(at_rest[1] - at_rest[0], 1)},
+        "childrenMb": {
+            "median": round(statistics.median(use.children_mb for use in samples), 1),
+            "most": round(max(use.children_mb for use in everything), 1),
+            "atRest": round(after[-1].children_mb, 1),
+        },
         "handles": {"warm": handles[0], "end": handles[1], "most": max(use.handles for use in samples)},
         "threads": {"warm": threads[0], "end": threads[1], "most": max(use.threads for use in samples)},
         "rssMbOverTime": [round(use.rss_mb, 1) for use in samples[::step]],
         "fileChanges": life.changes,
         "cpuSeconds": round(cpu, 1),
         "exitCode": code,
-        "growsLessThan10Mb": growth < LIMIT_MB,
-        "leaksNothing": handles[1] <= handles[0] and threads[1] <= threads[0],
+        "growsLessThan10Mb": max(grown_live, at_rest[1] - at_rest[0]) < LIMIT_MB,
+        "leaksNothing": handles[1] <= handles[0] and threads[1] <= threads[0] and not any(map(is_alive, children)),
     }
 
 
