@@ -11,9 +11,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from core.embedding.apart import ApartEmbedder
 from core.embedding.fastembed_model import FastembedEmbedder, prefixes_of
-from core.embedding.local import LocalEmbedder
-from core.embedding.model_files import DATA, default_model_path
+from core.embedding.model_files import DATA, DEFAULT_MODEL, default_model_path
 from core.embedding.select import Selection, select_embedder
 from core.errors import EmbeddingError, ProviderUnavailable
 from core.settings import settings_of
@@ -94,7 +94,8 @@ def test_a_model_of_another_provider_is_reported_and_the_installed_one_used(tmp_
 def test_the_installed_model_by_its_name_is_not_fetched(name: str, tmp_path: Path) -> None:
     selection = select({"model": name}, tmp_path, HF_HUB_OFFLINE="1")
 
-    assert isinstance(selection.embedder, LocalEmbedder)
+    assert selection.model == DEFAULT_MODEL
+    assert embeds(selection)
     assert selection.reason is None
 
 
@@ -120,13 +121,14 @@ def test_a_folder_without_a_model_leaves_keyword_search(tmp_path: Path) -> None:
 
 def test_threads_of_the_settings_count(tmp_path: Path) -> None:
     selection = select({"local": {"threads": 3}}, tmp_path)
-    assert selection.embedder is not None
+    assert isinstance(selection.embedder, ApartEmbedder)
 
-    selection.embedder.embed_documents(["hello"])
+    there = selection.embedder._here.elsewhere(selection.embedder._threads, None)()
+    there.embed_documents(["hello"])
 
     assert len([thread for thread in threading.enumerate() if thread.name.startswith("memdeck-model")]) <= 3
-    assert selection.embedder._threads.count == 3  # type: ignore[attr-defined]
-    selection.embedder.close()
+    assert there._threads.count == 3  # type: ignore[attr-defined]
+    there.close()
 
 
 def test_choosing_another_model_loads_and_fetches_nothing(tmp_path: Path) -> None:

@@ -118,9 +118,9 @@ def test_what_changes_afterwards_is_seen_by_processes_too(
 def test_a_process_that_is_killed_loses_nothing(intake: MemoryIntake, process: ReadingProcess) -> None:
     files = files_of(intake)
     first = process.submit(Asked(files[0])).result(60)
-    os.kill(process._process.pid, signal.SIGSTOP)
+    os.kill(process.pid, signal.SIGSTOP)
     futures = [process.submit(Asked(file)) for file in files]
-    os.kill(process._process.pid, signal.SIGKILL)
+    os.kill(process.pid, signal.SIGKILL)
     later = process.submit(Asked(files[0]))
 
     assert first is not None
@@ -203,10 +203,10 @@ def test_an_error_that_cannot_be_sent_keeps_its_words(tmp_path: Path, intake: Me
 
 def test_closing_ends_a_process_in_the_middle_of_its_work(intake: MemoryIntake, process: ReadingProcess) -> None:
     futures = [process.submit(Asked(file)) for file in files_of(intake) for _ in range(20)]
-    pid = process._process.pid
+    pid = process.pid
     process.close()
     assert is_dead(pid)
-    assert not all(future.done() for future in futures)
+    assert None in [future.result(60) for future in futures]
 
 
 def test_no_process_is_left_when_its_parent_is_killed(intake: MemoryIntake) -> None:
@@ -215,7 +215,7 @@ def test_no_process_is_left_when_its_parent_is_killed(intake: MemoryIntake) -> N
         "from core.sync.intake import MemoryIntake; from core.sync.reading_process import ReadingProcess; "
         "from core.text.tokens import TokenCounter; root = Path(sys.argv[1]); "
         "intake = MemoryIntake(root, settings_of({}), home=root, counter=TokenCounter()); "
-        "print(ReadingProcess(intake)._process.pid, flush=True); time.sleep(600)"
+        "print(ReadingProcess(intake).pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code, str(intake._workspace)], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +87,14 @@ class FastembedEmbedder:
         query = _sound(self._query_prefix + text)
         return normalised(_made(lambda: list(model.query_embed(query)))[0])
 
+    def elsewhere(self, threads: int | None, cancel: threading.Event | None = None) -> Callable[[], FastembedEmbedder]:
+        """What makes it in another process, once its files are fetched. Raises ProviderUnavailable."""
+        raise_if_cancelled(cancel)
+        with self._loading_alone(cancel):
+            self._files(cancel)
+        offline = {"HF_HUB_OFFLINE": "1"}
+        return partial(FastembedEmbedder, self._name, self._models_dir, environ=offline, threads=threads)
+
     def close(self) -> None:
         self._closed.set()
         with self._lock:
@@ -97,22 +107,28 @@ class FastembedEmbedder:
         if self._closed.is_set():
             raise EmbeddingError("the embedder is closed")
 
-    def _loaded(self, cancel: threading.Event | None) -> TextEmbedding:
+    @contextmanager
+    def _loading_alone(self, cancel: threading.Event | None) -> Iterator[None]:
         while not self._loading.acquire(timeout=0.1):  # another thread may be fetching for minutes
             raise_if_cancelled(cancel)
             self._raise_if_closed()
         try:
             self._raise_if_closed()
+            yield
+        finally:
+            self._loading.release()
+
+    def _loaded(self, cancel: threading.Event | None) -> TextEmbedding:
+        with self._loading_alone(cancel):
             if self._model is None:
                 model = self._load(cancel)
                 with self._lock:
                     self._raise_if_closed()
                     self._model = model
             return self._model
-        finally:
-            self._loading.release()
 
-    def _load(self, cancel: threading.Event | None) -> TextEmbedding:
+    def _files(self, cancel: threading.Event | None) -> tuple[str, Path]:
+        """The model's name in full and the folder that it lies in; fetches it if need be."""
         try:
             from fastembed import TextEmbedding
             from loguru import logger
@@ -127,7 +143,7 @@ class FastembedEmbedder:
             remedy = "leave `model` unset for the model that is installed"
             hint = f"did you mean {known[near[0]]['model']}? Or {remedy}" if near else remedy
             raise ProviderUnavailable(f"no local model is called {self._name}", remedy=hint)
-        folder = fetch_model(
+        return str(entry["model"]), fetch_model(
             entry,
             self._models_dir,
             offline=self._offline,
@@ -135,9 +151,14 @@ class FastembedEmbedder:
             on_progress=self._on_progress,
             cancel=lambda: raise_if_cancelled(cancel, self._closed),
         )
+
+    def _load(self, cancel: threading.Event | None) -> TextEmbedding:
+        name, folder = self._files(cancel)
+        from fastembed import TextEmbedding
+
         try:
             return TextEmbedding(
-                str(entry["model"]),
+                name,
                 cache_dir=str(self._models_dir),
                 threads=1,  # batches run side by side instead
                 providers=["CPUExecutionProvider"],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 
 from core.courtesy import Courtesy
@@ -45,16 +46,15 @@ def minilm(cache_dir: Path) -> LocalModel:
     """The model that is installed with memdeck; nothing is read until it is needed."""
     recipe = f"sha256 {MODEL_SHA256[:16]}, {DEFAULT_TOKENS} tokens, mean"
     identity = EmbeddingIdentity("local", DEFAULT_MODEL, dims=DEFAULT_DIMS, recipe=recipe)
-    return LocalModel(identity, profile_of(DEFAULT_MODEL), lambda: default_model(cache_dir))
+    return LocalModel(identity, profile_of(DEFAULT_MODEL), partial(default_model, cache_dir))
 
 
 def own_model(folder: Path, cache_dir: Path) -> LocalModel:
     """An ONNX model in a folder of the user's; its files are looked at and hashed. Raises ProviderUnavailable."""
     files = folder_model(folder)
     recipe = f"sha256 {content_hash(files, cache_dir)}, {files.recipe}"
-    return LocalModel(
-        EmbeddingIdentity("local", folder.name, recipe=recipe), profile_of(folder.name), lambda: folder_model(folder)
-    )
+    identity = EmbeddingIdentity("local", folder.name, recipe=recipe)
+    return LocalModel(identity, profile_of(folder.name), partial(folder_model, folder))
 
 
 class LocalEmbedder:
@@ -75,6 +75,7 @@ class LocalEmbedder:
         threads: int | None = None,
         courtesy: Courtesy | None = None,
     ) -> None:
+        self._cache_dir = cache_dir
         self._model = model or minilm(cache_dir)
         self._lock = threading.Lock()
         self._loading_quick = threading.Lock()
@@ -114,6 +115,13 @@ class LocalEmbedder:
         model = self._query_model()
         raise_if_cancelled(cancel)
         return normalised(model.run([tokenizer.encode(files.query_prefix + text)])[0])
+
+    def elsewhere(self, threads: int | None, cancel: threading.Event | None = None) -> Callable[[], LocalEmbedder]:
+        """What makes it in another process, of the files as they are now. Raises ProviderUnavailable."""
+        raise_if_cancelled(cancel)
+        self._raise_if_closed()
+        model = replace(self._model, find=partial(_found, self._model.find()))
+        return partial(LocalEmbedder, self._cache_dir, model=model, threads=threads)
 
     def close(self) -> None:
         self._closed.set()
@@ -187,3 +195,7 @@ class LocalEmbedder:
     def _raise_if_closed(self) -> None:
         if self._closed.is_set():
             raise EmbeddingError("the embedder is closed")
+
+
+def _found(files: ModelFiles) -> ModelFiles:
+    return files

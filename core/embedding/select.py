@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.courtesy import Courtesy
+from core.embedding.apart import ApartEmbedder, Portable
 from core.embedding.base import Embedder, text_goes_to
 from core.embedding.local import LocalEmbedder, own_model
 from core.embedding.model_files import DEFAULT_MODEL
@@ -142,8 +144,14 @@ def _remote(name: RemoteName, *, standby: bool = False) -> Factory:
 def _local(settings: Settings, surroundings: Surroundings) -> Made:
     """An ONNX folder, a fastembed model by name, or the model that is installed. Raises ProviderUnavailable."""
     local = settings.local
-    cache_dir, threads, courtesy = surroundings.cache_dir, local.threads, surroundings.courtesy
-    installed = LocalEmbedder(cache_dir, threads=threads, courtesy=courtesy)
+    cache_dir, courtesy = surroundings.cache_dir, surroundings.courtesy
+
+    def apart(make: Callable[[int | None], Portable]) -> Embedder:
+        if not sys.executable:  # a frozen program: there is nothing to start
+            return make(local.threads)
+        return ApartEmbedder(make(1), threads=local.threads, courtesy=courtesy)
+
+    installed = apart(lambda threads: LocalEmbedder(cache_dir, threads=threads, courtesy=courtesy))
     path, name = (local.model_path or "").strip(), (settings.model or "").strip()
     for text, key in ((path, "local.model_path"), (name, "model")):
         if _is_gguf(text):
@@ -152,7 +160,7 @@ def _local(settings: Settings, surroundings: Surroundings) -> Made:
     if path:
         folder = Path(_expanded(path, surroundings.environ))
         model = own_model(folder, cache_dir)
-        return Made(LocalEmbedder(cache_dir, model=model, threads=threads, courtesy=courtesy))
+        return Made(apart(lambda threads: LocalEmbedder(cache_dir, model=model, threads=threads, courtesy=courtesy)))
     if not name or name.lower().removeprefix("sentence-transformers/") == DEFAULT_MODEL.lower():
         return Made(installed)
     if "/" not in name:
@@ -161,14 +169,10 @@ def _local(settings: Settings, surroundings: Surroundings) -> Made:
     from core.embedding.fastembed_model import FastembedEmbedder  # searches with the installed model need none of it
 
     models_dir = Path(_expanded(local.model_cache_dir, surroundings.environ)) if local.model_cache_dir else None
-    embedder = FastembedEmbedder(
-        name,
-        models_dir or cache_dir / "models",
-        environ=surroundings.environ,
-        threads=threads,
-        on_progress=surroundings.on_progress,
+    place, environ, on_progress = models_dir or cache_dir / "models", surroundings.environ, surroundings.on_progress
+    return Made(
+        apart(lambda threads: FastembedEmbedder(name, place, environ=environ, threads=threads, on_progress=on_progress))
     )
-    return Made(embedder)
 
 
 def _none(settings: Settings, surroundings: Surroundings) -> Made:

@@ -190,7 +190,7 @@ class Sync(Group):
 
 class Indexing(Group):
     concurrency: Annotated[int, Range(1, 64)] | None = None
-    """Embedding requests at once; without it 4 for remote providers, 1 for local and ollama."""
+    """Embedding requests at once; without it 4 for remote providers, 2 for local, 1 for ollama."""
 
 
 class Hybrid(Group):
