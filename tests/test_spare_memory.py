@@ -1,91 +1,42 @@
-"""Freed memory goes back to the system, when it is much and not too often."""
+"""Large blocks of memory that were freed go back to the system."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import textwrap
 
 import pytest
 
-from core.spare_memory import EVERY_SECONDS, WORTH_BYTES, SpareMemory, resident_bytes
 
-
-class Process:
-    """A process whose memory and clock a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.resident = 100_000_000
-        self.free = 0
-        self.trims = 0
-
-    def trim(self) -> None:
-        self.trims += 1
-        self.resident -= self.free
-        self.free = 0
-
-    def spare(self) -> SpareMemory:
-        return SpareMemory(clock=lambda: self.now, resident=lambda: self.resident, trim=self.trim)
-
-    def grow(self, size: int, *, free: bool = True) -> None:
-        self.now += EVERY_SECONDS
-        self.resident += size
-        self.free += size if free else 0
-
-
-def test_much_that_is_free_is_given_back() -> None:
-    process = Process()
-    spare = process.spare()
-    process.grow(WORTH_BYTES)
-    spare.give_back()
-    assert process.resident == 100_000_000
-
-
-def test_it_is_not_looked_more_often_than_now_and_then() -> None:
-    process = Process()
-    spare = process.spare()
-    process.grow(WORTH_BYTES)
-    spare.give_back()
-    process.now += EVERY_SECONDS / 2
-    process.resident += 10 * WORTH_BYTES
-    spare.give_back()
-    assert process.trims == 1
-
-
-def test_what_is_in_use_is_not_looked_for_again_and_again() -> None:
-    process = Process()
-    spare = process.spare()
-    process.grow(10 * WORTH_BYTES, free=False)
-    spare.give_back()
-    process.grow(WORTH_BYTES - 1)
-    spare.give_back()
-    process.grow(1)
-    spare.give_back()
-    assert process.trims == 2
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc alone gives memory back when asked")
-def test_a_real_process_becomes_smaller() -> None:
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators give it back, or cannot be asked to")
+def test_the_memory_of_a_model_that_was_loaded_is_given_back(tmp_path: object) -> None:
+    """In a process of its own, since it cannot be undone."""
     code = """
-        import threading
-        from core.spare_memory import EVERY_SECONDS, SpareMemory, resident_bytes
-        now = 0.0
-        spare = SpareMemory(clock=lambda: now)
-        held = []
-        def fill():
-            held.extend(bytes(range(256)) * 400 for _ in range(1000))  # 100 KiB each: below what is mapped by itself
-            kept.append(bytes(range(256)) * 400)  # above it nothing is free at the end of the heap
-        kept = []
-        thread = threading.Thread(target=fill)
-        thread.start()
-        thread.join()
-        full = resident_bytes()
-        held.clear()
-        now += EVERY_SECONDS
-        spare.give_back()
-        print(full - resident_bytes())
+        import resource, sys
+        from pathlib import Path
+        from core.embedding.local import LocalEmbedder
+        from core.spare_memory import give_back_large_blocks
+
+        def resident():
+            return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize() // 1_000_000
+
+        if sys.argv[2] == "with":
+            assert give_back_large_blocks()
+        embedder = LocalEmbedder(Path(sys.argv[1]), threads=1)
+        embedder.embed_documents(["memory " * 250] * 4)
+        print(resident())
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
-    assert resident_bytes() > 0
-    assert int(done.stdout) > 50_000_000
+    with_it, without = (
+        int(
+            subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(code), str(tmp_path), how],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for how in ("with", "without")
+    )
+    assert with_it + 30 < without

@@ -11,6 +11,7 @@ from core.courtesy import Courtesy
 from core.embedding.base import Embedder, EmbedderLimits, ModelProfile, Vector
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
+from core.spare_memory import give_back_large_blocks
 from core.types import EmbeddingIdentity
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class ApartEmbedder:
         self._lock = threading.Lock()
         self._process: EmbeddingProcess | None = None
         self._failures = 0
+        self._is_slim = False
         self._is_closed = False
 
     @property
@@ -77,9 +79,11 @@ class ApartEmbedder:
                 return made
             if process.failed:
                 break
+        self._keep_slim()
         return self._here.embed_documents(texts, cancel)
 
     def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
+        self._keep_slim()
         return self._here.embed_query(text, cancel)
 
     def close(self) -> None:
@@ -89,6 +93,12 @@ class ApartEmbedder:
             process, self._process = self._process, None
         if process is not None:
             process.close()
+
+    def _keep_slim(self) -> None:
+        """Before the model is loaded here."""
+        if not self._is_slim:
+            self._is_slim = True
+            give_back_large_blocks()
 
     def _process_for(self, texts: Sequence[str], cancel: threading.Event | None) -> EmbeddingProcess | None:
         """The process that is up, or a new one if these texts are worth it."""

@@ -15,7 +15,6 @@ from dataclasses import replace
 from core.embedding.select import Selection
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
-from core.spare_memory import SpareMemory
 from core.store.database import Database, set_aside
 from core.store.writer_lock import WriterLock
 from core.sync.flights import Flight
@@ -63,7 +62,6 @@ class IndexWorker:
     ) -> None:
         self._options = options
         self._make_intakes = intakes
-        self._spare = SpareMemory()
         self._selection = selection
         self._bus = bus
         self._identity = identity
@@ -150,8 +148,6 @@ class IndexWorker:
         elif isinstance(self._role, WriterRole):
             self._role.step()
             self._note_writer(self._role)
-            if self._role.is_resting:
-                self._spare.give_back()
 
     def _sleep_seconds(self) -> float:
         if isinstance(self._role, WriterRole):

@@ -86,11 +86,6 @@ class WriterRole:
         return self._current is not None or len(self._flights) > 0
 
     @property
-    def is_resting(self) -> bool:
-        """Nothing is under way, and no vectors are made."""
-        return not self.is_busy and self.desk.is_idle
-
-    @property
     def is_dirty(self) -> bool:
         """No full sync has succeeded since the start, or one is due."""
         return self.last_report is None or self.last_report.failed > 0 or self.is_busy
