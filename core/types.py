@@ -95,7 +95,8 @@ class Document:
 
     `hash` is the sha256 hex of the bytes (for transcripts: of the rendered text and line map). `date_ms` dates the
     document by its name (epoch ms of local midnight), a transcript by its start; None is undated. `details` is JSON of
-    what only the source knows. `line_count` is given where `text` does not tell it.
+    what only the source knows. `line_count` is given where `text` does not tell it. More is to be read of
+    a partial one.
     """
 
     source: Source
@@ -110,6 +111,7 @@ class Document:
     title: str | None = None
     details: str | None = None
     line_count: int | None = None
+    is_partial: bool = False
 
     @property
     def lines_in_all(self) -> int:

@@ -45,13 +45,18 @@ class Index:
         )
 
     def sync(self) -> None:
-        for file in self.intake.scan().files:
+        files = list(self.intake.scan().files)
+        while files:
+            file = files.pop()
             row = self.documents.stat_keys("sessions").get(("sessions", file.path))
             document = self.intake.read(file)
             assert isinstance(document, SessionDocument)
-            self.resumed += bool(document.kept)
+            self.resumed += document.base != ""
+            if document.is_partial:
+                files.append(file)
             with self.database.transaction():
-                if row is not None and row.hash == document.hash and row.build == self.intake.build:
+                is_same = row is not None and row.hash == document.hash and row.build == self.intake.build
+                if is_same and not document.is_partial:
                     self.documents.touch("sessions", file.path, document.stat, 1)
                     continue
                 prepared = self.intake.prepare(document)
@@ -62,6 +67,7 @@ class Index:
                     scanned_ns=1,
                     now_ms=1,
                     embed_hashes=prepared.embed_hashes,
+                    kept=prepared.kept,
                 )
 
     def rows(self) -> tuple[object, ...]:

@@ -163,7 +163,7 @@ def test_fresh_reading_trusts_nothing_that_is_remembered(index_of: Callable[...,
     document = index.intake.read(file_found, fresh=True)
 
     assert isinstance(document, SessionDocument)
-    assert document.kept == ()
+    assert document.base == ""
 
 
 def test_packed_file_that_takes_the_place_of_a_plain_one_changes_no_text(

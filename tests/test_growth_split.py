@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.chunking import chunk_document
+from core.sync import session_intake
 from core.sync.session_counter import SessionCounter
 from core.sync.session_cuts import Cut, cut_lines, settled_cuts
 from tests.growing import COUNTER, FILES, Index, claude_record, codex_record, tree_record
@@ -26,6 +27,7 @@ RECORDS = {"claude-code": claude_record, "pi": tree_record, "openclaw": tree_rec
     at_lines=st.booleans(),
     restarts=st.booleans(),
     all_roles=st.booleans(),
+    at_once=st.sampled_from([1, 700, 5000, 1 << 22]),
 )
 def test_any_split_of_the_bytes_in_time_gives_the_same_index(
     tmp_path_factory: pytest.TempPathFactory,
@@ -36,6 +38,7 @@ def test_any_split_of_the_bytes_in_time_gives_the_same_index(
     at_lines: bool,
     restarts: bool,
     all_roles: bool,
+    at_once: int,
 ) -> None:
     home = tmp_path_factory.mktemp("home")
     chance = random.Random(seed)
@@ -47,6 +50,8 @@ def test_any_split_of_the_bytes_in_time_gives_the_same_index(
     if at_lines:
         points = [data.rfind(b"\n", 0, point) + 1 for point in points]
 
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(session_intake, "MOST_AT_ONCE", at_once)
     grown = Index(home, agent, "grown.sqlite", include_tools=all_roles, include_thinking=all_roles)
     written = 0
     with path.open("wb") as file:
@@ -57,6 +62,7 @@ def test_any_split_of_the_bytes_in_time_gives_the_same_index(
             if restarts:
                 grown.restart()
             grown.sync()
+    monkeypatch.undo()
     whole = Index(home, agent, "whole.sqlite", include_tools=all_roles, include_thinking=all_roles)
     whole.sync()
 

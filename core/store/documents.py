@@ -76,16 +76,17 @@ class Documents(DocumentReader, FileErrors):
         scanned_ns: int,
         now_ms: int,
         embed_hashes: Sequence[bytes],
+        kept: int = 0,
         details: str | None = None,
     ) -> ReplaceOutcome:
-        """Make the rows of a document those of `chunks`.
+        """Make the rows of a document those of `chunks`, after the first `kept` ones, which stay.
 
         A chunk whose heading, text and embedding hash were there before keeps its id and with it its vector; equal
         chunks are matched one by one, in order. New chunks get their vector from the cache, or wait in the queue.
         `embed_hashes` has one sha256 for each chunk. Raises StoreError.
         """
         prepared = [_prepare(chunk, key) for chunk, key in zip(chunks, embed_hashes, strict=True)]
-        old_build, old = self._old_chunks(document)
+        old_build, old = self._old_chunks(document, kept)
         same: list[tuple[int, _Prepared]] = []
         moved: list[tuple[Value, ...]] = []
         new: list[_Prepared] = []
@@ -105,7 +106,7 @@ class Documents(DocumentReader, FileErrors):
         rebuilt = same if old_build != build else []
         words = keyword_rows(path, [(chunk_id, chunk.titles, chunk.text) for chunk_id, chunk in (*added, *rebuilt)])
 
-        file_id = self._write_file(document, len(chunks), build, scanned_ns, now_ms, details)
+        file_id = self._write_file(document, kept + len(chunks), build, scanned_ns, now_ms, details)
         self._drop_chunks(gone, [chunk_id for chunk_id, _ in rebuilt])
         self._database.run_many(
             "UPDATE chunks SET ordinal = ?, start_line = ?, end_line = ?, line_map = ?, observed_ms = ? WHERE id = ?",
@@ -120,8 +121,8 @@ class Documents(DocumentReader, FileErrors):
             ],
         )
         self._keywords.replace([], words)
-        cached = self._find_vectors(file_id, first_id, new=len(new), has_old=bool(same))
-        return ReplaceOutcome(file_id, len(new), len(same), len(gone), cached)
+        cached = self._find_vectors(file_id, first_id, new=len(new), has_old=bool(same or kept))
+        return ReplaceOutcome(file_id, len(new), kept + len(same), len(gone), cached)
 
     def touch(self, source: Source, path: str, stat: StatKey, scanned_ns: int) -> None:
         """The file was read again and its text is the same."""
@@ -184,17 +185,17 @@ class Documents(DocumentReader, FileErrors):
         return self._keywords.settle(cancel)
 
     def _old_chunks(
-        self, document: Document
+        self, document: Document, kept: int
     ) -> tuple[str | None, dict[tuple[Value, ...], list[tuple[int, tuple[Value, ...]]]]]:
-        """Build of the document's rows, and the rows as (id, place) by content, in order."""
+        """Build of the document's rows, and those after the first `kept` as (id, place) by content, in order."""
         old: dict[tuple[Value, ...], list[tuple[int, tuple[Value, ...]]]] = defaultdict(list)
         found = self.get_document(document.source, document.path)
         if found is None:
             return None, old
         rows = self._database.rows(
             "SELECT id, heading, text, embed_hash, ordinal, start_line, end_line, line_map, observed_ms "
-            "FROM chunks WHERE file_id = ? ORDER BY ordinal",
-            (found.id,),
+            "FROM chunks WHERE file_id = ? AND ordinal >= ? ORDER BY ordinal",
+            (found.id, kept),
         )
         for chunk_id, *columns in rows:
             old[tuple(columns[:3])].append((chunk_id, tuple(columns[3:])))  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -80,11 +80,13 @@ class Growth:
 
 @record(frozen=True, slots=True)
 class Remembered:
-    """What the index holds of a transcript: how its rows were built, its details, its chunks with their hashes."""
+    """What the index holds of a transcript: hash, how its rows were built, how far it was read, how many chunks."""
 
+    hash: str
+    stat: StatKey
     build: str
     growth: Growth | None
-    chunks: tuple[tuple[Chunk, bytes], ...]
+    chunks: int
 
 
 @record(frozen=True, slots=True)
@@ -125,8 +127,7 @@ class StoredSessions:
                 return None
             told = {} if document.is_source_gone else details_of(document.details)
             growth = Growth.from_json(told.get(GROWTH))
-            stored = reader.chunks_of(document.id) if growth is not None else ()
-            return Remembered(document.build, growth, tuple((one.chunk, one.embed_hash) for one in stored))
+            return Remembered(document.hash, document.stat, document.build, growth, document.chunks)
         return None
 
     def kept(self, path: str, *, marked: bool) -> KeptSession | None:
@@ -215,8 +216,3 @@ def details_of(text: str | None) -> Record:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def joined(lines: Iterable[str]) -> str:
-    """Lines as the text of a document."""
-    return "".join(f"{line}\n" for line in lines)

@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 
 @record(frozen=True, slots=True)
 class Prepared:
-    """A document ready to be written: its chunks, and for each the sha256 of what the embedder will get."""
+    """A document ready to be written: its chunks, and for each the sha256 of what the embedder will get.
+
+    The first `kept` chunks stay as they are in the index, where the document's hash is `base`; these come after them.
+    """
 
     document: Document
     chunks: tuple[Chunk, ...]
     embed_hashes: tuple[bytes, ...]
+    kept: int = 0
+    base: str = ""
 
 
 class Intake(Protocol):

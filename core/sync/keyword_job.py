@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 
 from core.errors import MemdeckError, StoreError, SyncCancelled, Undecodable
 from core.events import FileFailed, FileIndexed, FileRenamed, FileSkipped, SyncProgressed
 from core.store.document_reader import FileRow
 from core.store.forgetting import forgotten
-from core.sync.intake import Intake
+from core.sync.intake import Intake, Prepared
 from core.sync.job_tools import JobCounts, JobTools
 from core.sync.leaving import leave_out, settle_gone
 from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, with_failed, without_forgotten
-from core.sync.reading import Asked, Outcome, asked, read_one
-from core.sync.reading_process import reading_processes
+from core.sync.read_ahead import ReadAhead
+from core.sync.reading import Outcome
 from core.types import Progress, Scan, ScannedFile, Source, SyncReason
 
-AHEAD = 32
-"""Documents read and chunked before the writer gets to them."""
-SMALL_BYTES = 1_000_000
-"""A file up to this size is read by the writer itself when it would wait for other processes: some 0.1 s."""
+MOST_STARTS = 3
+"""How often a file that is read in parts may begin anew in one sync."""
 COMMIT_SECONDS = 0.25
 """A transaction takes in documents for this long, each of them whole."""
 COMMIT_CHARACTERS = 1_000_000
@@ -60,6 +56,7 @@ class KeywordJob:
         self._cancelled = cancelled
         self._on_progress = on_progress
         self._cancel = threading.Event()
+        self._starts: Counter[str] = Counter()
         self._last_progress = 0.0
 
     def steps(self) -> Iterator[None]:
@@ -107,78 +104,78 @@ class KeywordJob:
                     documents.clear_error(source, path)
 
     def _write(self, intake: Intake, plan: Plan, rows: Mapping[Key, FileRow], scanned_ns: int) -> Iterator[None]:
-        outcomes = self._read_ahead(intake, plan.read, rows)
         done, total = 0, len(plan.read)
-        exhausted = total == 0
-        while not exhausted:
-            if self._cancelled():
-                raise SyncCancelled("the sync was cancelled")
-            batch: list[Outcome] = []
-            events: list[_FileEvent] = []
-            first = next(outcomes, None)
-            if first is None:
-                break
-            self._tools.courtesy.wait()
-            started = time.perf_counter()
-            with self._tools.database.transaction():
-                outcome: Outcome | None = first
-                characters = 0
-                while outcome is not None:
-                    batch.append(outcome)
-                    events.extend(self._write_whole(intake, outcome, plan, scanned_ns))
-                    characters += outcome.characters
-                    if characters > COMMIT_CHARACTERS or time.perf_counter() - started > COMMIT_SECONDS:
-                        break
-                    outcome = next(outcomes, None)
-                exhausted = outcome is None
-            self.counts.seconds["keyword"] += time.perf_counter() - started
-            done += len(batch)
-            for event in events:
-                self._tools.bus.publish(event)
-            self._progress(done, total, f"Indexing {intake.source} files…")
-            yield
-
-    def _read_ahead(
-        self, intake: Intake, files: Sequence[ScannedFile], rows: Mapping[Key, FileRow]
-    ) -> Iterator[Outcome]:
-        processes = reading_processes(intake, sum(file.stat.size for file in files))
-        turns = itertools.cycle(processes)
-        waiting: deque[tuple[Asked, Future[Outcome | None] | Future[Outcome]]] = deque()
-        todo = deque(asked(intake, file, rows.get((file.source, file.path)), self.force) for file in files)
+        if not total:
+            return
+        tools = self._tools
+        ahead = ReadAhead(intake, plan.read, rows, tools.executor, tools.courtesy, force=self.force)
         try:
-            while todo or waiting:
-                while todo and len(waiting) < AHEAD:
-                    wanted = todo.popleft()
-                    waiting.append((wanted, next(turns).submit(wanted) if processes else self._begin(intake, wanted)))
-                if processes and not waiting[0][1].done() and len(waiting) < 2 * AHEAD and _is_small(todo):
-                    waiting.append(_read_at_once(intake, todo.popleft()))  # better than to wait
-                    continue
-                wanted, future = waiting.popleft()
-                outcome = future.result() or self._begin(intake, wanted).result()
-                self.counts.seconds["read"] += outcome.seconds
-                yield outcome
+            while (first := ahead.take()) is not None:
+                if self._cancelled():
+                    raise SyncCancelled("the sync was cancelled")
+                tools.courtesy.wait()
+                batch, events = self._write_batch(intake, first, ahead, plan, scanned_ns)
+                unfinished = [outcome.file for outcome in batch if outcome.is_partial]
+                ahead.go_on(unfinished)
+                done += len(batch) - len(unfinished)
+                for event in events:
+                    tools.bus.publish(event)
+                self._progress(done, total, f"Indexing {intake.source} files…")
+                yield
         finally:
-            for _, future in waiting:
-                future.cancel()
-            for process in processes:
-                process.close()
+            ahead.close()
 
-    def _begin(self, intake: Intake, wanted: Asked) -> Future[Outcome]:
-        return self._tools.executor.submit(self._read, intake, wanted)
+    def _write_batch(
+        self, intake: Intake, first: Outcome, ahead: ReadAhead, plan: Plan, scanned_ns: int
+    ) -> tuple[list[Outcome], list[_FileEvent]]:
+        """Write what is read for some moments, in one transaction."""
+        batch: list[Outcome] = []
+        events: list[_FileEvent] = []
+        started = time.perf_counter()
+        with self._tools.database.transaction():
+            outcome: Outcome | None = first
+            characters = 0
+            while outcome is not None:
+                self.counts.seconds["read"] += outcome.seconds
+                written, some = self._write_whole(intake, outcome, ahead, plan, scanned_ns)
+                batch.append(written)
+                events.extend(some)
+                characters += written.characters
+                if characters > COMMIT_CHARACTERS or time.perf_counter() - started > COMMIT_SECONDS:
+                    break
+                outcome = ahead.take()
+        self.counts.seconds["keyword"] += time.perf_counter() - started
+        return batch, events
 
-    def _read(self, intake: Intake, wanted: Asked) -> Outcome:
-        self._tools.courtesy.wait()
-        return read_one(intake, wanted)
-
-    def _write_whole(self, intake: Intake, outcome: Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
+    def _write_whole(
+        self, intake: Intake, outcome: Outcome, ahead: ReadAhead, plan: Plan, scanned_ns: int
+    ) -> tuple[Outcome, list[_FileEvent]]:
         """One document, all of it or nothing; what fails is its own error, unless the store itself failed."""
         try:
+            prepared = outcome.prepared
+            if prepared is not None and prepared.kept and not self._stands(intake, prepared):
+                outcome = ahead.read_whole(outcome.file)
+            self._count_start(outcome)
             with self._tools.database.transaction():
-                return self._write_one(intake, outcome, plan, scanned_ns)
+                return outcome, self._write_one(intake, outcome, plan, scanned_ns)
         except StoreError:
             raise
         except Exception as error:
-            return [self._record(outcome.file, error)]
+            return Outcome(outcome.file, error=error), [self._record(outcome.file, error)]
+
+    def _count_start(self, outcome: Outcome) -> None:
+        """Raises MemdeckError for a file that is read in parts and again and again begun anew."""
+        if outcome.is_partial and outcome.prepared is not None and not outcome.prepared.base:
+            self._starts[outcome.file.path] += 1
+            if self._starts[outcome.file.path] > MOST_STARTS:
+                raise MemdeckError("is rewritten faster than it can be read")
+
+    def _stands(self, intake: Intake, prepared: Prepared) -> bool:
+        """Whether the chunks that go before these are still the ones that the reading went on from."""
+        document = prepared.document
+        found = self._tools.documents.get_document(document.source, document.path)
+        at = None if found is None else (found.hash, found.build)
+        return found is not None and at == (prepared.base, intake.build) and found.chunks >= prepared.kept
 
     def _write_one(self, intake: Intake, outcome: Outcome, plan: Plan, scanned_ns: int) -> list[_FileEvent]:
         file, documents, now_ms = outcome.file, self._tools.documents, self._tools.now_ms()
@@ -207,9 +204,10 @@ class KeywordJob:
             scanned_ns=scanned_ns,
             now_ms=now_ms,
             embed_hashes=prepared.embed_hashes,
+            kept=prepared.kept,
         )
         documents.clear_error(file.source, file.path)
-        self.counts.indexed += 1
+        self.counts.indexed += not outcome.is_partial
         self.counts.chunks_added += replaced.new
         self.counts.chunks_removed += replaced.gone
         self.counts.vectors_cached += replaced.cached
@@ -218,7 +216,7 @@ class KeywordJob:
                 at_ms=now_ms,
                 source=file.source,
                 path=file.path,
-                chunks=len(prepared.chunks),
+                chunks=prepared.kept + len(prepared.chunks),
                 chunks_new=replaced.new,
                 chunks_same=replaced.same,
                 chunks_gone=replaced.gone,
@@ -247,17 +245,6 @@ class KeywordJob:
         progress = Progress(completed, total, label)
         self._on_progress(progress)
         self._tools.bus.publish(SyncProgressed(at_ms=self._tools.now_ms(), progress=progress))
-
-
-def _is_small(todo: Sequence[Asked]) -> bool:
-    """Whether the next file is read in a moment."""
-    return bool(todo) and todo[0].file.stat.size <= SMALL_BYTES
-
-
-def _read_at_once(intake: Intake, wanted: Asked) -> tuple[Asked, Future[Outcome]]:
-    future: Future[Outcome] = Future()
-    future.set_result(read_one(intake, wanted))
-    return wanted, future
 
 
 def _words(error: Exception) -> str:

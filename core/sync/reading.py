@@ -31,6 +31,11 @@ class Outcome:
     seconds: float = 0.0
 
     @property
+    def is_partial(self) -> bool:
+        """Whether more of the file is to be read once this is written."""
+        return self.prepared is not None and self.prepared.document.is_partial
+
+    @property
     def characters(self) -> int:
         """Of its chunks."""
         return sum(len(chunk.text) for chunk in self.prepared.chunks) if self.prepared is not None else 0
@@ -48,7 +53,7 @@ def read_one(intake: Intake, asked: Asked) -> Outcome:
     file = asked.file
     try:
         document = intake.read(file, asked.force)
-        if document.hash == asked.known:
+        if document.hash == asked.known and not document.is_partial:
             return Outcome(file, same=document, seconds=time.perf_counter() - started)
         return Outcome(file, prepared=intake.prepare(document), seconds=time.perf_counter() - started)
     except FileNotFoundError:
@@ -57,27 +62,31 @@ def read_one(intake: Intake, asked: Asked) -> Outcome:
         return Outcome(file, error=error, seconds=time.perf_counter() - started)
 
 
-Packed = tuple[Document | None, Document | None, Sequence[tuple[object, ...]], Sequence[bytes], Exception | None, float]
+Packed = tuple[
+    Document | None, Document | None, Sequence[tuple[object, ...]], Sequence[bytes], int, str, Exception | None, float
+]
 
 
 def packed(outcome: Outcome) -> Packed:
     """An outcome without what nobody needs who writes it: whole texts, and whose file it is."""
     prepared = outcome.prepared
     if prepared is None:
-        return None, _bare(outcome.same), (), (), outcome.error, outcome.seconds
+        return None, _bare(outcome.same), (), (), 0, "", outcome.error, outcome.seconds
     rows = [
         (chunk.ordinal, chunk.start_line, chunk.end_line, chunk.text, chunk.heading, chunk.line_map, chunk.observed_ms)
         for chunk in prepared.chunks
     ]
-    return _bare(prepared.document), None, rows, prepared.embed_hashes, None, outcome.seconds
+    document = _bare(prepared.document)
+    return document, None, rows, prepared.embed_hashes, prepared.kept, prepared.base, None, outcome.seconds
 
 
 def unpacked(file: ScannedFile, data: Packed) -> Outcome:
     """The outcome of reading `file` that was packed."""
-    document, same, rows, hashes, error, seconds = data
+    document, same, rows, hashes, kept, base, error, seconds = data
     prepared = None
     if document is not None:
-        prepared = Prepared(document, tuple(Chunk(*row) for row in rows), tuple(hashes))  # type: ignore[arg-type]
+        chunks = tuple(Chunk(*row) for row in rows)  # type: ignore[arg-type]
+        prepared = Prepared(document, chunks, tuple(hashes), kept, base)
     return Outcome(file, prepared, same, error, seconds)
 
 
@@ -98,4 +107,5 @@ def _bare(document: Document | None) -> Document | None:
         title=document.title,
         details=document.details,
         line_count=document.lines_in_all,
+        is_partial=document.is_partial,
     )

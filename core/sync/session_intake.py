@@ -24,7 +24,7 @@ from core.sources.transcripts.ranges import stored_lines
 from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
 from core.sources.transcripts.render import Rendered, render, wanted_roles
 from core.store.document_reader import StoredDocument
-from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of, joined
+from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of
 from core.sync.intake import Prepared, build_key
 from core.sync.session_counter import SessionCounter
 from core.sync.session_cuts import Cut, cut_lines, settled_cuts
@@ -32,24 +32,27 @@ from core.sync.session_watch import session_watch_roots
 from core.sync.watching import WatchRoot
 from core.text.lines import scrub
 from core.text.tokens import TokenCounter
-from core.types import Chunk, Document, Scan, ScannedFile, Source
+from core.types import Chunk, Document, Scan, ScannedFile, Source, StatKey
 
 TRANSCRIPTS_VERSION = "1"
 """Changes whenever the same transcripts give other text."""
+MOST_AT_ONCE = 4 << 20
+"""Bytes of a growing transcript that are read, and then written, at once: what is held of a huge one stays small."""
 
 
 @record(frozen=True, slots=True)
 class SessionDocument(Document):
-    """A transcript, read. `text` is what was rendered in this reading: the `kept` chunks come before it.
+    """A transcript, read. `lines` are what was rendered in this reading: they come after the first `kept` chunks.
 
-    `line_map` and `line_times` have an entry for each of the lines. `settled` lines will not change when the transcript
-    grows on from `point`, `chain` is their hash.
+    These stand in the index under the hash `base`. `line_map` and `line_times` have an entry for each of the lines.
+    `settled` lines will not change when the transcript grows on from `point`, `chain` is their hash.
     """
 
     lines: tuple[str, ...] = ()
     line_map: tuple[int, ...] = ()
     line_times: tuple[int | None, ...] = ()
-    kept: tuple[tuple[Chunk, bytes], ...] = ()
+    kept: int = 0
+    base: str = ""
     settled: int = 0
     chain: str = ""
     point: ResumePoint | None = None
@@ -134,28 +137,27 @@ class SessionIntake:
         remembered = None if fresh or self._index is None or not _may_resume(found) else self._index.recall(file.path)
         growth = _usable(remembered, self.build, origins)
         resume = growth.point if growth is not None else None
-        read = self._session_source.read(found, self.roles, resume=resume)
-        kept: tuple[tuple[Chunk, bytes], ...] = ()
-        carried: tuple[TimedLine, ...] = ()
-        chain = ""
+        most = MOST_AT_ONCE if self._index is not None and _may_resume(found) else None
+        is_old = False
+        if remembered is not None and resume is not None and found.stat.size == resume.checkpoint.offset:
+            # Nothing was added. Where the file was touched all of it may be other text: read in parts, the rows of the
+            # later ones would go and come again.
+            is_old, most = found.stat == remembered.stat, None
+        read = self._session_source.read(found, self.roles, resume=resume, is_old=is_old, most=most)
         if read.reading.resumed and growth is not None and remembered is not None:
-            kept, carried, chain = remembered.chunks[: growth.kept], growth.carried, growth.chain
-        return self._document(file, read, origins, kept, carried, chain)
+            return self._document(file, read, origins, growth, remembered.hash)
+        return self._document(file, read, origins, None, "")
 
     def prepare(self, document: Document) -> Prepared:
         assert isinstance(document, SessionDocument)
         cuts = cut_lines(document.lines, self._counter, self._tokens, self._overlap)
-        chunks = [chunk for chunk, _ in document.kept]
-        hashes = [key for _, key in document.kept]
-        for cut in cuts:
-            chunk = _chunk(document, cut, len(chunks))
-            chunks.append(chunk)
-            hashes.append(embedding_hash(embedding_text(chunk)))
+        chunks = tuple(_chunk(document, cut, number) for number, cut in enumerate(cuts, document.kept))
+        hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
         details = document.details
         if document.point is not None:
             growth = self._growth(document, document.point, cuts)
             details = json.dumps({**json.loads(details or "{}"), GROWTH: growth.to_json()}, ensure_ascii=False)
-        return Prepared(replace(document, details=details), tuple(chunks), tuple(hashes))
+        return Prepared(replace(document, details=details), chunks, hashes, document.kept, document.base)
 
     def warm_up(self) -> None:
         self._counter.load()
@@ -178,7 +180,7 @@ class SessionIntake:
                 absolute=document.absolute,
                 stat=document.stat,
                 hash="",  # of no text: a transcript that returns is read
-                text=joined(lines),
+                text="",
                 warning=document.warning,
                 date_ms=document.date_ms,
                 dialect=document.dialect,
@@ -198,17 +200,18 @@ class SessionIntake:
             for number in range(begin, document.settled)
         )
         masked = replace(point, checkpoint=self._masked(point.checkpoint))
-        return Growth(masked, document.chain, len(document.kept) + final, carried, document.origins)
+        return Growth(masked, document.chain, document.kept + final, carried, document.origins)
 
     def _document(
         self,
         file: ScannedFile,
         read: SessionReading,
         origins: str,
-        kept: tuple[tuple[Chunk, bytes], ...],
-        carried: tuple[TimedLine, ...],
-        chain: str,
+        growth: Growth | None,
+        base: str,
     ) -> SessionDocument:
+        """`growth` is where the reading went on, `base` the document's hash of then."""
+        carried: tuple[TimedLine, ...] = growth.carried if growth is not None else ()
         session = session_of(read)
         messages = read.reading.messages
         checkpoint = read.point.checkpoint if read.point is not None else None
@@ -218,7 +221,7 @@ class SessionIntake:
         after = Rendered([], [], [])
         if checkpoint is not None:
             after = render(messages[checkpoint.messages :], self.redact, self.roles)
-        settled_chain = _chained(chain, before)
+        settled_chain = _chained(growth.chain if growth is not None else "", before)
         title = self._title(session.title)
         details = self._details(session, read)
         told = json.dumps([title, details], ensure_ascii=False, sort_keys=True, default=list)
@@ -229,9 +232,9 @@ class SessionIntake:
             source="sessions",
             path=file.path,
             absolute=read.found.absolute,
-            stat=read.stat,
+            stat=_stat(read),
             hash=digest.hexdigest(),
-            text=joined(lines),
+            text="",
             warning=_warning(session, self._counts(session.unknown)),
             date_ms=session.started,
             dialect=session.dialect,
@@ -241,7 +244,9 @@ class SessionIntake:
             lines=lines,
             line_map=(*(line for _, line, _ in carried), *before.line_map, *after.line_map),
             line_times=(*(time for _, _, time in carried), *before.times, *after.times),
-            kept=kept,
+            is_partial=read.reading.is_partial,
+            kept=growth.kept if growth is not None else 0,
+            base=base,
             settled=len(carried) + len(before.lines),
             chain=settled_chain,
             point=read.point,
@@ -316,6 +321,13 @@ def _copied(recipe: dict[str, Any], found: dict[str, Found]) -> SessionIntake:
     return intake
 
 
+def _stat(read: SessionReading) -> StatKey:
+    """The stat key that the index compares with; of a transcript that is read in part no file has it."""
+    if not read.reading.is_partial:
+        return read.stat
+    return read.stat._replace(size=read.reading.end, mtime_ns=0)
+
+
 def _may_resume(found: Found) -> bool:
     return found.growing and found.dialect not in ("opencode", "aider", "gemini")
 
@@ -324,7 +336,7 @@ def _usable(remembered: Remembered | None, build: str, origins: str) -> Growth |
     if remembered is None or remembered.growth is None or remembered.build != build:
         return None
     growth = remembered.growth
-    if growth.origins != origins or len(remembered.chunks) < growth.kept:
+    if growth.origins != origins or remembered.chunks < growth.kept:
         return None
     return growth
 

@@ -148,7 +148,8 @@ class Reading:
     """What reading a session gave: `facts` of the whole session, the `messages` of this reading.
 
     `checkpoint` is None where reading cannot go on later. `lines` counts physical lines to the end, `end` the bytes (or
-    rows) to the last line end, `pending` the bytes of a last line that waits for its end.
+    rows) to the last line end, `pending` the bytes of a last line that waits for its end. A partial one ended before
+    all lines were read.
     """
 
     facts: Facts
@@ -158,6 +159,7 @@ class Reading:
     pending: int = 0
     resumed: bool = False
     end: int = 0
+    is_partial: bool = False
 
 
 def read_lines(
@@ -166,17 +168,21 @@ def read_lines(
     *,
     start: Position | None = None,
     growing: bool = True,
+    most: int | None = None,
     cancel: threading.Event | None = None,
 ) -> Reading:
     """Feed lines to a parser; lines that are no records are noted, none stops the reading.
 
     `start` is where the lines begin. A last line without its end is taken only when it is a whole object; in a file
-    that is still `growing` reading goes on before it. Raises Restart, SyncCancelled.
+    that is still `growing` reading goes on before it. After `most` bytes reading ends where it can go on later. Raises
+    Restart, SyncCancelled.
     """
     begin = start or Position()
     parser.offset, parser.line = begin.offset, begin.line
     facts, feed, skips = parser.facts, parser.feed, parser.skips
     last: Line | None = None
+    is_partial = False
+    stop = None if most is None else begin.offset + most
     for line in lines:
         number, end, data, ended, whole = line
         if not ended:
@@ -195,6 +201,11 @@ def read_lines(
         parser.offset, parser.line = end, number
         if cancel is not None and cancel.is_set():
             raise SyncCancelled("the sync was cancelled")
+        if stop is not None and end >= stop:
+            is_partial = parser.checkpoint().offset > begin.offset
+            if is_partial:
+                break
+            stop = end + most if most is not None else None
     checkpoint: Checkpoint | None = parser.checkpoint() if growing else None
     pending = 0
     count = parser.line
@@ -210,7 +221,7 @@ def read_lines(
             if parser.rewrote:
                 checkpoint = None
     parser.finish()
-    return Reading(facts, parser.messages, checkpoint, count, pending, parser.resumed, parser.offset)
+    return Reading(facts, parser.messages, checkpoint, count, pending, parser.resumed, parser.offset, is_partial)
 
 
 def facts_to_json(facts: Facts) -> Record:

@@ -86,12 +86,16 @@ class SessionSource:
         wanted: Iterable[Role] = SPOKEN,
         *,
         resume: ResumePoint | None = None,
+        is_old: bool = False,
         keep: Keep | None = None,
+        most: int | None = None,
         cancel: threading.Event | None = None,
     ) -> SessionReading:
         """Read a session, from `resume` on where the file still is the one it was. Raises OSError, SyncCancelled.
 
-        Texts of roles that are not `wanted` are left out; of the others as much is held as `keep` says.
+        Texts of roles that are not `wanted` are left out; of the others as much is held as `keep` says. A file that
+        `is_old` may end at `resume`; another one that is no longer is read from the start. Of a growing file some
+        `most` bytes are read, where it can be read on from there.
         """
         wanted = frozenset(wanted)
         if found.within:
@@ -102,7 +106,7 @@ class SessionSource:
             return _read_object(found, wanted)
         parser_class = PARSERS[found.dialect]
         if found.growing:
-            return self._read_growing(found, parser_class, wanted, resume, keep, cancel)
+            return self._read_growing(found, parser_class, wanted, resume, is_old, keep, most, cancel)
         with opened(found.absolute) as file:
             stat = _stat_of(file, found)
         with unpacked(found.absolute) as read:
@@ -117,30 +121,41 @@ class SessionSource:
         parser_class: type[RecordParser],
         wanted: frozenset[Role],
         resume: ResumePoint | None,
+        is_old: bool,
         keep: Keep | None,
+        most: int | None,
         cancel: threading.Event | None,
     ) -> SessionReading:
+        def from_start(most: int | None) -> Reading:
+            parser = parser_class(wanted, repeats)
+            parser.keep = keep
+            file.seek(0)
+            reading = read_lines(parser, lines_of(file.read), most=most, cancel=cancel)
+            return self._without_copies(found, reading, wanted)
+
         with opened(found.absolute) as file:
             stat = _stat_of(file, found)
             reading = None
             repeats = self._repeats(found)
             if resume is not None and resume.anchor is not None:
                 point = resume.checkpoint
-                if stat.size > point.offset and Anchor.of(file, point.offset) == resume.anchor:
+                if stat.size >= point.offset + (not is_old) and Anchor.of(file, point.offset) == resume.anchor:
                     parser = parser_class(wanted, repeats)
                     parser.keep = keep
                     parser.resume(point)
                     file.seek(point.offset)
                     lines = lines_of(file.read, offset=point.offset, number=point.line)
                     try:
-                        reading = read_lines(parser, lines, start=Position(point.offset, point.line), cancel=cancel)
+                        start = Position(point.offset, point.line)
+                        reading = read_lines(parser, lines, start=start, most=most, cancel=cancel)
                     except Restart:
-                        file.seek(0)
+                        most = None  # in parts it would come to the same record again
             if reading is None:
-                parser = parser_class(wanted, repeats)
-                parser.keep = keep
-                reading = read_lines(parser, lines_of(file.read), cancel=cancel)
-                reading = self._without_copies(found, reading, wanted)
+                reading = from_start(most)
+                if reading.is_partial and reading.checkpoint is None:
+                    reading = from_start(None)
+            if reading.is_partial and reading.end >= stat.size:
+                reading = replace(reading, is_partial=False)
             checkpoint = reading.checkpoint
             point_now = None
             if checkpoint is not None:
