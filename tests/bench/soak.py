@@ -45,6 +45,9 @@ _QUERIES = (
 )
 LIMIT_MB = 10.0
 REST_SECONDS = 40.0
+BURST_SECONDS = 90.0
+BURST = 20
+"""Changes at once, now and then: enough for the app to start a process for them, which has ended before the next."""
 KEY_SECONDS = 0.05
 _DOWN, _UP, _ENTER, _TAB, _ESC, _PAGE = "\x1b[B", "\x1b[A", "\r", "\t", "\x1b", "\x1b[6~"
 _WIPE, _SEARCH, _SESSIONS, _STATUS, _FILES = "\x15", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
@@ -93,6 +96,7 @@ def live(app: PtyApp, life: Life, seconds: float, sample_seconds: float) -> list
     samples: list[Use] = []
     end = time.monotonic() + seconds
     next_sample = next_change = 0.0
+    next_burst = time.monotonic() + BURST_SECONDS / 2
     chance = random.Random(2)
     for key in sessions(chance):
         now = time.monotonic()
@@ -105,6 +109,10 @@ def live(app: PtyApp, life: Life, seconds: float, sample_seconds: float) -> list
         if now > next_change:
             life.step()
             next_change = now + 0.5
+        if now > next_burst:
+            for _ in range(BURST):
+                life.step()
+            next_burst = now + BURST_SECONDS
         app.press(key)
         time.sleep(KEY_SECONDS * chance.uniform(0.5, 4.0))
     return samples
@@ -146,7 +154,7 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         home, workspace = Path(folder) / "home", Path(folder) / "workspace"
         home.mkdir()
-        grow(_SAMPLE, workspace, files=120, size=600_000, seed=1)
+        grow(_SAMPLE, workspace, files=40, size=150_000, seed=1)  # its vectors are made while the app warms up
         life = Life(workspace, random.Random(1))
         app = PtyApp([sys.executable, "-m", "tui", "--workspace", str(workspace)], quiet_environ(home))
         with first_in_line(app.pid, os.getpid()) if alone else contextlib.nullcontext():
