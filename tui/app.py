@@ -98,6 +98,21 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         named = None if settings is None else settings.appearance.theme
         self.theme, problem = wanted_theme(named, self.options.environ, self.available_themes)
         self._problems = [*self.keymap.problems, *([problem] if problem else [])]
+        self._colour()
+
+    def _colour(self) -> None:
+        """Have the styles read with the colours of the theme, before Textual reads them with those of another."""
+        self._styled = self._colours()
+        self.stylesheet.set_variables(self.get_css_variables())
+
+    def _colours(self) -> tuple[object, ...]:
+        return (self.theme, self.ansi_theme, self.get_css_variables())
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Read the styles again, if colours have changed: a start asks for it four times, and each takes a while."""
+        if self._styled != self._colours():
+            self._styled = self._colours()
+            super().refresh_css(animate)
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
@@ -143,7 +158,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
             self.say(notice, "warning")
         if self._memory is not None:
             self._unsubscribe = self._memory.events.subscribe(self._bridge)
-            self._begin(before)
+            self.call_after_refresh(self._begin, before)  # what is to be seen goes first
 
     @work(group="begin", exit_on_error=False)
     async def _begin(self, before: Memory | None) -> None:

@@ -81,6 +81,8 @@ class BuiltinBackend:
     def start(self) -> None:
         """Keep the index in step in the background, beginning now."""
         self.worker.request("session-start")
+        if self._resident:
+            import core.store.matrix  # noqa: F401 - the first search need not wait for it
 
     def standing(self) -> Standing | None:
         """How a backend before this one stands; None where there is none."""

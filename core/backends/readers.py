@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.embedding.base import Embedder
 from core.errors import SearchCancelled
@@ -16,6 +17,13 @@ from core.search.semantic import Matrix
 from core.settings.model import Settings
 from core.store.database import Database
 from core.store.document_reader import DocumentReader
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from core.embedding.base import Vector
+    from core.store.identity import IdentityRow
 
 CANCEL_POLL_SECONDS = 0.02
 
@@ -39,6 +47,27 @@ class Reader:
         self.database.close()
 
 
+class _LateMatrix:
+    """All vectors in memory; what that takes is loaded with the first query that has a vector."""
+
+    def __init__(self, limit_mb: float) -> None:
+        self._limit_mb = limit_mb
+        self._lock = threading.Lock()
+        self._made: Matrix | None = None
+
+    def cosines(
+        self, database: Database, row: IdentityRow, query: Vector
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]] | None:
+        """As `VectorMatrix` has it."""
+        with self._lock:
+            if self._made is None:
+                from core.store.matrix import VectorMatrix
+
+                self._made = VectorMatrix(limit_mb=self._limit_mb)
+            made = self._made
+        return made.cosines(database, row, query)
+
+
 class ReaderPool:
     """Up to `size` readers, opened when first needed, and anew when the file was replaced.
 
@@ -48,11 +77,7 @@ class ReaderPool:
     def __init__(self, store: Path, settings: Settings, *, keep_matrix: bool, size: int = 2) -> None:
         self._store = store
         self._settings = settings
-        self._matrix: Matrix | None = None
-        if keep_matrix:
-            from core.store.matrix import VectorMatrix
-
-            self._matrix = VectorMatrix(limit_mb=settings.query.matrix_mb)
+        self._matrix = _LateMatrix(settings.query.matrix_mb) if keep_matrix else None
         self._slots: queue.LifoQueue[Reader | None] = queue.LifoQueue()
         for _ in range(size):
             self._slots.put(None)
