@@ -106,7 +106,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         self.stylesheet.set_variables(self.get_css_variables())
 
     def _colours(self) -> tuple[object, ...]:
-        return (self.theme, self.ansi_theme, self.get_css_variables())
+        return (self.theme, self.ansi_theme)
 
     def refresh_css(self, animate: bool = True) -> None:
         """Read the styles again, if colours have changed: a start asks for it four times, and each takes a while."""

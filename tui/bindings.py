@@ -8,10 +8,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
-from core import late_regex
+from core import late_regex, record
 
 Scope = Literal["app", "deck", "browse", "preview", "search", "sessions", "files", "status", "first_run", "note"]
 
@@ -40,7 +39,7 @@ WINDOWS: Mapping[str, tuple[str, ...]] = {
 """The windows over the screens, with the ids whose keys act there, some of them in a sense of the window's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeyBinding:
     """One thing that keys can do.
 
@@ -206,7 +205,7 @@ def _works_browsing_only(key: str) -> bool:
     return not key_works_typing(key)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Keymap:
     """The keys in force: `keys[id]`, the ids that the user moved, and what was wrong with the user's table."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from textual.fuzzy import Matcher
 
+from core import record
 from tui.bindings import KeyBinding, Keymap, on_screen
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Command:
     """One entry: `title` reads "area: what it does", `keys` as people write them, `action` is run on the screen."""
 

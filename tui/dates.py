@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from core import parse_query
+from core import parse_query, record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DateFilter:
     """`label` is what the screen says; `filters` is what goes before the query, "" for any time."""
 

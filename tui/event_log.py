@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from core import counted, events
+from core import counted, events, record
 
 LogLevel = Literal["info", "warning", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LogLine:
     """One row of the log: when (epoch ms), a fixed verb, what, and an amount or reason.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
-from core import FileFailure, IndexedDocument, SkippedPath, Status, skip_words
+from core import FileFailure, IndexedDocument, SkippedPath, Status, record, skip_words
 from tui.text import folded
 
 FileState = Literal["indexed", "partly", "failed", "skipped", "ignored"]
@@ -14,7 +13,7 @@ SHOWN = ("all", "indexed", "waiting", "failed", "left out")
 """What the screen can be narrowed to."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FileEntry:
     """A file, or a folder that is not entered; `words` say why it is not indexed as it should be.
 

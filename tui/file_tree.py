@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from core import record
 from tui.file_entries import FileEntry
 
 OPEN_ALL = 200
@@ -39,7 +40,7 @@ class TreeRow(NamedTuple):
 _NOTHING = FolderCounts()
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class _Folder:
     key: str
     name: str
@@ -76,7 +77,7 @@ class _Folder:
             folder = folder.parent
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Match:
     """What of a folder is seen: all of it, or the files that match and what lies below."""
 

@@ -8,11 +8,10 @@ import time
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
-from core import LineSource, Piece, late_regex
+from core import LineSource, Piece, late_regex, record
 from tui.text import folded
 
 FOUND_LIMIT = 20_000
@@ -34,7 +33,7 @@ class Place(NamedTuple):
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Seen:
     """Matches that were found since the last time, and how much of the document was looked through, 0 to 1.
 

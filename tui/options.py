@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
-from core import Memory, SourceOffers
+from core import Memory, SourceOffers, record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AppOptions:
     """How the app is to start.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from core import events
+from core import events, record
 
 KEPT_SECONDS = 240
 _PAUSE_SECONDS = 5
@@ -13,7 +12,7 @@ _PAUSE_SECONDS = 5
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Pace:
     """`counts` are chunks per second of work, oldest first; `second` is the clock's second of the last of them."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from typing import IO
 
-from core import Citation, Hit, LineSource, Memory, read_outline, visible
+from core import Citation, Hit, LineSource, Memory, read_outline, record, visible
 from tui.text import MARK_LIMIT, term_spans
 from tui.widgets.page import Page, kind_of
 
@@ -22,7 +21,7 @@ OUTLINED_AT_ONCE = 1 << 20
 """Bytes of a document whose outline is read before it is shown; that of a larger one follows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Target:
     """Lines of a document (1-based, inclusive; 0 for none), the one that matches best, and text that stands there."""
 
@@ -43,7 +42,7 @@ class Target:
         return Citation(self.path, self.first, self.last) if self.first else None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Opened:
     """A page and how far its lines moved since they were indexed; `stale` when the cited text is nowhere."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from core import SessionInfo, Status
+from core import SessionInfo, Status, record
 from tui.text import counted, folded
 
 State = Literal["ok", "warning", "gone", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SessionRow:
     """A transcript in the list. `note` says what is wrong with it; `depth` is 1 for a subagent below its session.
 
@@ -35,7 +35,7 @@ class SessionRow:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Family:
     """A session with those of its subagents."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
-from core import Progress, Status, events
+from core import Progress, Status, events, record
 from tui.pace import Pace
 from tui.text import counted
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeckState:
     """A snapshot that every screen draws from.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from core import Hit, SearchMode, SearchRequest, SearchResult
+from core import Hit, SearchMode, SearchRequest, SearchResult, record
 
 MOST_HITS = 100
 """No search gives more; those that match best are walked through."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Trail:
     """Hits by their best physical line; `terms` are the words to mark. `sought` is what was typed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from textual.cache import LRUCache
@@ -13,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
+from core import record
 from tui.row_steps import Place, back, last_page, step
 
 R = TypeVar("R")
@@ -27,7 +27,7 @@ class BlockView(ScrollView, Generic[R], can_focus=True, inherit_bindings=False):
 
     ALLOW_SELECT = False
 
-    @dataclass
+    @record()
     class Scrolled(Message):
         """Other rows came into view, or the cursor moved."""
 

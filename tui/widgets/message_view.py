@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -14,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 
-from core import MemdeckError, SessionView, visible
+from core import MemdeckError, SessionView, record, visible
 from tui.text import fitted, shown, term_spans
 from tui.widgets.block_view import BlockView
 from tui.wrapping import wrapped
@@ -42,7 +41,7 @@ class MessageView(BlockView[Row]):
         f"messages--{kind}" for kind in (*_ROLES, "place", "date", "note", "term", "cursor", "cited")
     }
 
-    @dataclass
+    @record()
     class Wanted(Message):
         """Messages whose records are too long to be read while drawing, or whose file is not open."""
 

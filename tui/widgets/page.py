@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from textual.content import Content
 from textual.style import Style
 
-from core import LineSource, Outline, visible
+from core import LineSource, Outline, record, visible
 from tui.finding import needle_spans
 from tui.text import term_spans
 from tui.widgets.json_style import json_styles
@@ -33,7 +32,7 @@ def kind_of(path: str) -> Kind:
     return _KINDS.get(path.rpartition(".")[2].lower(), "plain")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Page:
     """A document, its cited lines (1-based, inclusive; 0 for none) and the one that matches best.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
-from core import LineSource, Outline
+from core import LineSource, Outline, record
 from tui.finding import needle_spans
 from tui.row_steps import Place, back, last_page, step
 from tui.widgets.page import Page as Page
@@ -38,7 +38,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
     wrap: var[bool] = var(True)
 
-    @dataclass
+    @record()
     class Scrolled(Message):
         """Other lines came into view."""
 
@@ -47,7 +47,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, Preview.Scrolled)
 
-    @dataclass
+    @record()
     class Wanted(Message):
         """Lines are to be drawn that have to be read first, beside the app's loop (`source.line`), then `remake`d."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from core import record
 from tui.widgets.query_input import QueryInput
 
 
@@ -19,7 +18,7 @@ class Prompt(Horizontal):
     Closed, it gives the focus back to what had it.
     """
 
-    @dataclass
+    @record()
     class Answered(Message):
         """Enter was pressed; `purpose` is what `ask` was given."""
 

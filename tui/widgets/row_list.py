@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Generic, TypeVar
 
@@ -18,6 +17,8 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
+
+from core import record
 
 T = TypeVar("T")
 
@@ -39,13 +40,13 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
     """The index of the row in force."""
     wide: var[bool] = var(False, init=False)
 
-    @dataclass
+    @record()
     class Moved(Message):
         """Another row is in force; `item` None when the list is empty."""
 
         item: object | None
 
-    @dataclass
+    @record()
     class Chosen(Message):
         """A row was clicked."""
 
