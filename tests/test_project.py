@@ -111,5 +111,12 @@ def test_every_module_says_what_it_is_for_and_stays_short() -> None:
         assert len(lines) < 400, path
 
 
+def test_what_a_start_declares_is_a_record() -> None:
+    """A dataclass compiles its methods at once, and none of it can be below or above a record."""
+    paths = [*(ROOT / "core").rglob("*.py"), *(ROOT / "tui").rglob("*.py")]
+    found = {path.name for path in paths if "\n@dataclass" in path.read_text("utf-8")}
+    assert found <= {"chunking.py", "group.py"}, "use core.records.record"
+
+
 def test_the_sample_workspace_is_package_data() -> None:
     assert '"cli/demo/workspace/**/*.md"' in (ROOT / "pyproject.toml").read_text("utf-8")
