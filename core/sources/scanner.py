@@ -11,6 +11,7 @@ import stat
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from core.errors import SyncCancelled
@@ -35,7 +36,8 @@ NAMED_FOLDERS = 500
 
 def stat_key(found: os.stat_result) -> StatKey:
     """What `stat` says, as it is kept."""
-    return StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
+    values = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
+    return tuple.__new__(StatKey, values)  # for thousands: half the time of StatKey(…)
 
 
 class Scanner:
@@ -103,23 +105,11 @@ class Scanner:
     def result(self) -> Scan:
         """What was seen, in the order of paths."""
         self._look_at_roots_again()
-        chosen: dict[tuple[int, int], str] = {}
-        others: list[tuple[str, tuple[int, int]]] = []
-        for absolute, found in self._found.items():
-            if absolute in self._skipped:
-                continue
-            identity = (found.st_dev, found.st_ino)
-            known = chosen.setdefault(identity, absolute)
-            if known is not absolute:
-                chosen[identity], other = sorted((known, absolute), key=self._rank)
-                others.append((other, identity))
-        for absolute, identity in others:
-            self._skip(absolute, "duplicate", f"the same file as {self._document_path(chosen[identity])}")
         files = [
-            ScannedFile("memory", self._document_path(absolute), absolute, stat_key(self._found[absolute]))
-            for absolute in chosen.values()
+            ScannedFile("memory", self._document_path(absolute), absolute, stat_key(found))
+            for absolute, found in self._chosen().items()
         ]
-        files.sort(key=lambda file: file.path)
+        files.sort(key=attrgetter("path"))
         return Scan(
             files=tuple(files),
             skipped=tuple(self._skipped[path] for path in sorted(self._skipped)),
@@ -128,6 +118,25 @@ class Scanner:
             ignored=dict(sorted(self._ignored.items())),
             ignored_folders=tuple(sorted(self._ignored_folders)),
         )
+
+    def _chosen(self) -> dict[str, os.stat_result]:
+        """The files that count, each by one of its names."""
+        found = self._found
+        if not self._skipped and len({(each.st_dev, each.st_ino) for each in found.values()}) == len(found):
+            return found
+        chosen: dict[tuple[int, int], str] = {}
+        others: list[tuple[str, tuple[int, int]]] = []
+        for absolute, each in found.items():
+            if absolute in self._skipped:
+                continue
+            identity = (each.st_dev, each.st_ino)
+            known = chosen.setdefault(identity, absolute)
+            if known is not absolute:
+                chosen[identity], other = sorted((known, absolute), key=self._rank)
+                others.append((other, identity))
+        for absolute, identity in others:
+            self._skip(absolute, "duplicate", f"the same file as {self._document_path(chosen[identity])}")
+        return {absolute: found[absolute] for absolute in chosen.values()}
 
     def _rank(self, absolute: str) -> tuple[bool, bool, str]:
         """Which of several names of one file counts: the memory file, then memory/, then extra paths."""

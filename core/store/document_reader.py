@@ -78,9 +78,15 @@ class DocumentReader:
         return {(row[0], row[1]): _file_row(row) for row in self._stat_rows(source)}  # type: ignore[misc]
 
     def differing(
-        self, source: Source, files: Iterable[ScannedFile], build: str
+        self, source: Source, files: Sequence[ScannedFile], build: str
     ) -> tuple[list[ScannedFile], dict[tuple[Source, str], FileRow]]:
         """The files whose stat key or build is not that of their row; the rows of these, and those without a file."""
+        keys: list[tuple[object, ...]] = self._database.rows(  # type: ignore[assignment]
+            "SELECT path, build, size, mtime_ns, ctime_ns, inode, device FROM files WHERE source = ? ORDER BY path",
+            (source,),
+        )
+        if keys == [(path, build, *stat) for _, path, _, stat in files]:  # mostly nothing has changed
+            return [], {}
         rows = {row[1]: row for row in self._stat_rows(source)}
         differ = []
         for file in files:
