@@ -223,7 +223,7 @@ async def test_markup_and_control_characters_are_text_everywhere(deck: Any, memo
         await running.press("ctrl+y")
         await running.until(lambda: any(name in toast for toast in running.toasts))
         await running.press("f5")
-        await running.until(lambda: any(name in row for row in running.lines()))
+        await running.until(lambda: any("[/] [@click=app.quit]n[/" in row for row in running.lines()))
         await running.press("f4")
         running.app.say("[/x] \x1b[2J")
         await running.until(lambda: any("[/x] ␛[2J" in row for row in running.lines()))
