@@ -43,10 +43,15 @@ HYPHENED_SHARE = 0.25
 
 def identifiers(query: Query) -> list[str]:
     """What in a query stands for itself: quoted and back-quoted text, and words with signs, `_` or camelCase."""
-    found = [*query.phrases, *(match[1].strip() for match in _BACK_QUOTED.finditer(query.text))]
-    for word in _BACK_QUOTED.sub(" ", query.text).replace('"', " ").split():
+    found, text = [*query.phrases], query.text
+    if "`" in text:
+        found += [match[1].strip() for match in _BACK_QUOTED.finditer(text)]
+        text = _BACK_QUOTED.sub(" ", text)
+    for word in text.replace('"', " ").split():
         bare = word.rstrip(".,;:?!…").lstrip("(") if not word.startswith(("./", "../")) else word
         bare = bare.rstrip(")") if "(" not in bare else bare
+        if bare.isascii() and bare.isalpha() and bare.islower():
+            continue
         if not words(fold(bare)) or _NUMBER.fullmatch(bare):
             if bare.count(".") > 1 and words(fold(bare)):
                 found.append(bare)

@@ -149,7 +149,9 @@ def parse_query(text: str, *, today: Callable[[], date] | None = None) -> Query:
     a colon that is none of these is text. NUL is left out; other control characters and lone
     surrogates read as blanks.
     """
-    cleaned = _UNREADABLE.sub(" ", text[:MAX_LENGTH].replace("\0", ""))
+    cleaned = text[:MAX_LENGTH].replace("\0", "")
+    if not cleaned.isprintable():
+        cleaned = _UNREADABLE.sub(" ", cleaned)
     reader = _FilterReader(today or (lambda: datetime.now().astimezone().date()))
     asked = semantic_text = " ".join(cleaned.split())
     phrases: list[str] = []

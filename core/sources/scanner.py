@@ -58,7 +58,9 @@ class Scanner:
         self._multimodal = multimodal
         self._most_bytes = multimodal.max_file_bytes if multimodal is not None else 0
         self._cancel = cancel
-        self._found: dict[str, os.stat_result] = {}
+        self._found: dict[str, StatKey] = {}
+        self.has_links = False
+        """Whether a file that was found has other names somewhere."""
         self._walked: set[tuple[int, int]] = set()
         self._roots: dict[str, tuple[int, int]] = {}
         self._skipped: dict[str, SkippedPath] = {}
@@ -72,11 +74,6 @@ class Scanner:
                 self._problems.append("a blank extra path was left out")
             elif root not in self._extras:
                 self._extras.append(root)
-
-    @property
-    def has_links(self) -> bool:
-        """Whether a file that was found has other names somewhere."""
-        return any(found.st_nlink > 1 for found in self._found.values())
 
     def scan_all(self) -> None:
         """Look at everything; raises SyncCancelled."""
@@ -106,8 +103,8 @@ class Scanner:
         """What was seen, in the order of paths."""
         self._look_at_roots_again()
         files = [
-            ScannedFile("memory", self._document_path(absolute), absolute, stat_key(found))
-            for absolute, found in self._chosen().items()
+            ScannedFile("memory", self._document_path(absolute), absolute, key)
+            for absolute, key in self._chosen().items()
         ]
         files.sort(key=attrgetter("path"))
         return Scan(
@@ -119,17 +116,17 @@ class Scanner:
             ignored_folders=tuple(sorted(self._ignored_folders)),
         )
 
-    def _chosen(self) -> dict[str, os.stat_result]:
+    def _chosen(self) -> dict[str, StatKey]:
         """The files that count, each by one of its names."""
         found = self._found
-        if not self._skipped and len({(each.st_dev, each.st_ino) for each in found.values()}) == len(found):
+        if not self._skipped and len({(key.device, key.inode) for key in found.values()}) == len(found):
             return found
         chosen: dict[tuple[int, int], str] = {}
         others: list[tuple[str, tuple[int, int]]] = []
-        for absolute, each in found.items():
+        for absolute, key in found.items():
             if absolute in self._skipped:
                 continue
-            identity = (each.st_dev, each.st_ino)
+            identity = (key.device, key.inode)
             known = chosen.setdefault(identity, absolute)
             if known is not absolute:
                 chosen[identity], other = sorted((known, absolute), key=self._rank)
@@ -179,7 +176,7 @@ class Scanner:
                 continue
             if chosen is None:
                 chosen = (name, found)
-                self._found[absolute] = found
+                self._keep(absolute, found)
             elif (found.st_dev, found.st_ino) == (chosen[1].st_dev, chosen[1].st_ino):
                 self._skip(absolute, "duplicate", f"the same file as {chosen[0]}")
             else:
@@ -313,7 +310,12 @@ class Scanner:
         if limit and found.st_size > limit and media_kind(absolute) is not None:
             self._skip(absolute, "too-large", f"too large: {found.st_size:,} bytes, more than {limit:,}")
         else:
-            self._found[absolute] = found
+            self._keep(absolute, found)
+
+    def _keep(self, absolute: str, found: os.stat_result) -> None:
+        self._found[absolute] = stat_key(found)
+        if found.st_nlink > 1:
+            self.has_links = True
 
     def _lstat(self, absolute: str) -> os.stat_result | None:
         try:

@@ -177,6 +177,10 @@ def _spell_run(match: re.Match[str]) -> str:
 
 def split_scripts(folded: str) -> Iterator[tuple[str, Script]]:
     """Folded text as runs of one way of writing, in order: `cjk` and `unspaced` have no blanks, `word` is the rest."""
+    if folded.isascii():
+        if folded:
+            yield folded, "word"
+        return
     end = 0
     for match in _RUNS.finditer(folded):
         if match.start() > end:
