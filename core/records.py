@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Never, TypeVar
 
-__all__ = ["record"]
+__all__ = ["late_dataclasses", "record"]
 
 R = TypeVar("R")
 
 _LEFT_OUT = object()
+_PARAMETERS = "__dataclass_params__"
+_OPTIONS = {"frozen", "slots", "kw_only", "eq"}
 
 
 def _record(
@@ -28,17 +33,21 @@ def _record(
         plain.__doc__ = plain.__doc__ or plain.__name__  # without one, `dataclass` makes it of a signature, slowly
         own = plain.__dict__
         has_hash = own.get("__hash__") is not None
-        made = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(plain)
+        below_frozen = any(_is_frozen(base) for base in plain.__mro__[1:])
+        made = dataclass(init=False, repr=False, eq=False, frozen=below_frozen, slots=slots, kw_only=kw_only)(plain)
+        if frozen and not below_frozen and _PARAMETERS in made.__dict__:
+            getattr(made, _PARAMETERS).frozen = True  # so that a dataclass may stand below it
         methods: dict[str, object] = {"__init__": _late_init(made, frozen=frozen), "__repr__": _repr}
         if frozen:
             methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
             if slots:
                 methods |= {"__getstate__": _state, "__setstate__": _set_state}
         if eq:
-            values = _values_of(tuple(each.name for each in fields(made) if each.compare))  # type: ignore[arg-type]
-            methods["__eq__"] = _equality(values)
+            compared = [each for each in fields(made) if each.compare]  # type: ignore[arg-type]
+            methods["__eq__"] = _equality(_values_of(each.name for each in compared))
             if not has_hash:
-                made.__hash__ = _hashing(values) if frozen else None  # type: ignore[assignment]
+                hashed = [each.name for each in compared if each.hash is not False]
+                made.__hash__ = _hashing(_values_of(hashed)) if frozen else None  # type: ignore[assignment]
         for name, method in methods.items():
             if name not in own:
                 setattr(made, name, method)
@@ -51,6 +60,35 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
     record = _record
+
+
+def _is_frozen(owner: type[object]) -> bool:
+    return bool(getattr(owner.__dict__.get(_PARAMETERS), "frozen", False))
+
+
+@contextmanager
+def late_dataclasses() -> Iterator[None]:
+    """Whoever imports `dataclass` meanwhile gets a `record`, or the real one for what a record cannot be.
+
+    For the import of large libraries: their dataclasses look and behave as ever, and half of them are never made.
+    """
+    dataclasses.dataclass = _dataclass_or_record  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        dataclasses.dataclass = dataclass
+
+
+def _dataclass_or_record(owner: type[R] | None = None, /, **options: bool) -> object:
+    def declare(plain: type[R]) -> type[R]:
+        # From Python 3.14 on, annotations may not be looked at before all that they name is there.
+        own = vars(plain).get("__annotations__", {}) if sys.version_info < (3, 14) else {"": "InitVar"}
+        above = [each.type for each in getattr(plain, "__dataclass_fields__", {}).values()]
+        if not options.keys() <= _OPTIONS or "InitVar" in f"{own} {above}":
+            return dataclass(**options)(plain)
+        return _record(**options)(plain)
+
+    return declare if owner is None else declare(owner)
 
 
 def _late_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
@@ -69,6 +107,8 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
     for each in fields(owner):  # type: ignore[arg-type]
         name = each.name
         parameter, value = name, name
+        if not each.init and each.default_factory is MISSING:
+            continue
         if each.default is not MISSING:
             known[f"_default_{name}"] = each.default
             parameter = f"{name}=_default_{name}"
@@ -76,13 +116,17 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
             known[f"_make_{name}"] = each.default_factory
             parameter = f"{name}=_left_out"
             value = f"_make_{name}() if {name} is _left_out else {name}"
-        (by_name if each.kw_only else positional).append(parameter)
+        if each.init:
+            (by_name if each.kw_only else positional).append(parameter)
+        else:
+            value = f"_make_{name}()"
         slot = getattr(owner, name, None)
         if frozen and isinstance(slot, MemberDescriptorType):
             known[f"_set_{name}"] = slot.__set__
             body.append(f"  _set_{name}(self, {value})")
         elif frozen:
-            body.append(f"  self.__dict__[{name!r}] = {value}")
+            known["_set"] = object.__setattr__
+            body.append(f"  _set(self, {name!r}, {value})")
         else:
             body.append(f"  self.{name} = {value}")
     if hasattr(owner, "__post_init__"):
@@ -95,7 +139,8 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
     return written
 
 
-def _values_of(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
+def _values_of(several: Iterable[str]) -> Callable[[object], tuple[object, ...]]:
+    names = tuple(several)
     if len(names) > 1:
         return attrgetter(*names)
     return lambda record: tuple(getattr(record, name) for name in names)
