@@ -10,6 +10,7 @@ import pytest
 from textual.strip import Strip
 
 from core import Memory
+from tui.notices import Notice
 from tui.screens.explain import Explanation
 from tui.screens.help import Help
 from tui.screens.palette import Palette
@@ -98,3 +99,13 @@ async def test_closed_windows_leave_nothing_behind(deck: Any, memory: Memory) ->
                 await running.press("escape")
             before = before or (drawn() if count == 1 else 0)
         assert drawn() < before + 200
+
+
+async def test_a_notice_that_runs_out_as_it_is_shown_does_not_stop_the_app(
+    deck: Any, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with deck(memory, query="needle") as running:
+        monkeypatch.setattr(Notice, "has_expired", False)  # when the screen asked, it had not
+        running.app.notify("too late", timeout=-1)
+        await running.until(lambda: running.app.screen.query("Toast"))
+        await running.until(lambda: not running.app.screen.query("Toast"))

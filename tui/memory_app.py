@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 from textual import work
 from textual.app import App
 from textual.driver import Driver
+from textual.notifications import Notify, SeverityLevel
 from textual.reactive import var
 from textual.worker import Worker, WorkerState
 
@@ -21,6 +22,7 @@ from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
 from tui.editor import editor_command, open_outside, pager_command
 from tui.event_log import LogLine, log_line
+from tui.notices import Notice
 from tui.options import AppOptions
 from tui.pages import write_masked
 from tui.state import DeckState
@@ -122,6 +124,19 @@ class MemoryApp(App[None], inherit_bindings=False):
     def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         """A short message about what the user just did, or has to know."""
         self.notify(shown(text), severity=severity, markup=False, timeout=3 if severity == "information" else 8)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """As in Textual, with a notice that cannot stop the app."""
+        left = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, left, markup)))
 
     @work(group="copy", exit_on_error=False)
     async def copy(self, text: str, size: int = 0) -> None:
