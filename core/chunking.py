@@ -29,22 +29,17 @@ def chunk_document(
     overlap: int,
     counter: Counter,
     markdown: bool = True,
-    line_map: Sequence[int] = (),
-    line_times: Sequence[int | None] = (),
 ) -> list[Chunk]:
     """Cut a decoded text into chunks of at most `tokens` tokens, the `overlap` with the one before included.
 
     A chunk starts and ends with a line that is not blank; every such line is in a chunk. A line beyond the budget
-    becomes chunks of its own, whose texts joined are the line. `line_map` and `line_times` (epoch ms) hold one entry
-    for each line of `text`: the physical line, and when it was said; a chunk takes the latest time. Blank text and
-    mere front matter give no chunks. Raises ValueError for budgets or maps that cannot be.
+    becomes chunks of its own, whose texts joined are the line. Blank text and mere front matter give no chunks. Raises
+    ValueError for budgets that cannot be.
     """
     if tokens < 1 or overlap < 0:
         raise ValueError(f"a chunk needs 1 token or more and an overlap of 0 or more, not {tokens} and {overlap}")
     text = scrub(text)
     lines = split_lines(text)
-    if any(given and len(given) != len(lines) for given in (line_map, line_times)):
-        raise ValueError("a line map and line times need one entry for each line")
     front = front_matter_end(lines) if markdown else 0
     blocks = [number for number, line in enumerate(lines) if line and not line.isspace()]
     if not blocks or blocks[-1] < front:
@@ -69,19 +64,7 @@ def chunk_document(
         body = layout.text_of(first, last) if piece is None else piece
         if not body or body.isspace():
             continue
-        physical = tuple(line_map[first : last + 1])
-        times = [time for time in line_times[first : last + 1] if time is not None]
-        chunks.append(
-            Chunk(
-                ordinal=len(chunks),
-                start_line=min(physical, default=first + 1),
-                end_line=max(physical, default=last + 1),
-                text=body,
-                heading=path,
-                line_map=physical,
-                observed_ms=max(times, default=None),
-            )
-        )
+        chunks.append(Chunk(ordinal=len(chunks), start_line=first + 1, end_line=last + 1, text=body, heading=path))
     return chunks
 
 

@@ -18,8 +18,10 @@ from core.store.documents import Documents
 from core.store.identity import Identities
 from core.store.matrix import VectorMatrix
 from core.store.vectors import Vectors
+from core.sync.session_counter import SessionCounter
+from core.sync.session_cuts import chunk_of, cut_lines
 from core.text.tokens import TokenCounter
-from core.types import Document, EmbeddingIdentity, Hit, SearchRequest, SearchResult, Source, StatKey
+from core.types import Chunk, Document, EmbeddingIdentity, Hit, SearchRequest, SearchResult, Source, StatKey
 
 COUNTER = TokenCounter()
 TODAY = date(2026, 6, 15)
@@ -49,6 +51,19 @@ def at_cosine(cosine: float, dims: int = 4, turn: int = 1) -> Vector:
     values = np.zeros(dims)
     values[0], values[turn] = cosine, np.sqrt(max(0.0, 1.0 - cosine * cosine))
     return normalised(values)
+
+
+def said(
+    lines: Sequence[str],
+    line_map: Sequence[int] = (),
+    times: Sequence[int | None] = (),
+    tokens: int = 400,
+    overlap: int = 80,
+) -> list[Chunk]:
+    """The chunks of rendered lines; by default each stands on a line of its own, and nobody knows when it was said."""
+    cuts = cut_lines(lines, SessionCounter(COUNTER), tokens, overlap)
+    numbers = line_map or range(1, len(lines) + 1)
+    return [chunk_of(cut, at, lines, numbers, times or [None] * len(lines)) for at, cut in enumerate(cuts)]
 
 
 class Shelf:
@@ -84,15 +99,10 @@ class Shelf:
             date_ms=date_ms,
             dialect=dialect,
         )
-        chunks = chunk_document(
-            text,
-            tokens=self.tokens,
-            overlap=self.overlap,
-            counter=COUNTER,
-            markdown=source == "memory",
-            line_map=line_map,
-            line_times=line_times,
-        )
+        if source == "memory":
+            chunks = chunk_document(text, tokens=self.tokens, overlap=self.overlap, counter=COUNTER)
+        else:
+            chunks = said(text.splitlines(), line_map, line_times, self.tokens, self.overlap)
         # The path keeps equal texts of different documents apart, so that each can have its own vector.
         hashes = [embedding_hash(f"{path}\n{embedding_text(chunk)}") for chunk in chunks]
         with self.database.transaction():

@@ -221,28 +221,9 @@ def test_a_very_long_heading_is_bounded() -> None:
     assert embedding_text(chunk) == chunk.text
 
 
-def test_a_line_map_carries_chunks_to_physical_lines() -> None:
-    lines = [f"User: message number {number}" for number in range(12)]
-    physical = [2, 2, 3, 5, 8, 8, 9, 12, 13, 13, 13, 20]
-    times = [None, 10, 30, 20, None, None, 50, 60, 70, 80, 90, 100]
-    chunks = chunk_document(
-        "\n".join(lines), tokens=20, overlap=0, counter=COUNTER, markdown=False, line_map=physical, line_times=times
-    )
-    first = 0
-    for chunk in chunks:
-        last = first + chunk.text.count("\n") + 1
-        assert chunk.line_map == tuple(physical[first:last])
-        assert (chunk.start_line, chunk.end_line) == (physical[first], physical[last - 1])
-        assert chunk.observed_ms == max((time for time in times[first:last] if time is not None), default=None)
-        first = last
-    assert first == 12
-
-
 def test_impossible_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="1 token or more"):
         chunked("x", 0, 0)
-    with pytest.raises(ValueError, match="one entry for each line"):
-        chunk_document("a\nb", tokens=9, overlap=0, counter=COUNTER, line_map=[1])
 
 
 def test_what_sqlite_and_the_tokenizer_refuse_never_gets_through() -> None:

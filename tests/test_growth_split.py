@@ -14,6 +14,7 @@ from core.sync import session_intake
 from core.sync.session_counter import SessionCounter
 from core.sync.session_cuts import Cut, cut_lines, settled_cuts
 from tests.growing import COUNTER, FILES, Index, claude_record, codex_record, tree_record
+from tests.shelf import said
 
 RECORDS = {"claude-code": claude_record, "pi": tree_record, "openclaw": tree_record, "codex": codex_record}
 
@@ -99,6 +100,21 @@ def test_settled_cuts_stay_whatever_follows(lines: list[str], settled: int) -> N
     tail = [text_of(following[begin:], one) for one in cut(following[begin:], 60, 12)]
 
     assert again == [*(text_of(lines, one) for one in before[:kept]), *tail]
+
+
+def test_a_line_map_carries_chunks_to_physical_lines() -> None:
+    lines = [f"User: message number {number}" for number in range(12)]
+    physical = [2, 2, 3, 5, 8, 8, 9, 12, 13, 13, 13, 20]
+    times = [None, 10, 30, 20, None, None, 50, 60, 70, 80, 90, 100]
+    chunks = said(lines, physical, times, tokens=20, overlap=0)
+    first = 0
+    for chunk in chunks:
+        last = first + chunk.text.count("\n") + 1
+        assert chunk.line_map == tuple(physical[first:last])
+        assert (chunk.start_line, chunk.end_line) == (physical[first], physical[last - 1])
+        assert chunk.observed_ms == max((time for time in times[first:last] if time is not None), default=None)
+        first = last
+    assert first == 12
 
 
 PIECES = st.sampled_from(

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from core.chunking import chunk_document
 from core.settings.model import Sessions
 from core.sources.redaction import Redactor
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.ranges import render_stored
 from core.sources.transcripts.reader import SessionReader
 from core.sources.transcripts.view import SHOWN_CHARACTERS
-from core.text.tokens import TokenCounter
+from tests.shelf import said
 
 SAMPLES = Path(__file__).parent / "fixtures" / "transcripts"
 SECRET = "sk-proj-abcdefghijklmnop1234567890"
@@ -269,9 +268,7 @@ def test_text_of_a_transcript_that_is_gone_comes_from_the_chunks() -> None:
     lines = [f"User: turn {number} kiln ramp" for number in range(30)]
     lines[10] = "Assistant: two " + "x" * 900
     numbers = [3 + number // 2 for number in range(30)]
-    chunks = chunk_document(
-        "\n".join(lines), tokens=60, overlap=30, counter=TokenCounter(), markdown=False, line_map=numbers
-    )
+    chunks = said(lines, numbers, tokens=60, overlap=30)
     assert sum(chunk.text.count("\n") + 1 for chunk in chunks) > len(lines) + 10
 
     whole = render_stored("sessions/pi/s.jsonl", chunks)

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from core.sync.session_counter import SessionCounter
+from core.types import Chunk
 
 
 class Cut(NamedTuple):
@@ -51,6 +52,22 @@ def cut_lines(lines: Sequence[str], counter: SessionCounter, tokens: int, overla
             while first - 1 > previous and before[fresh] - before[first - 1] <= overlap:
                 first -= 1
     return cuts
+
+
+def chunk_of(
+    cut: Cut, ordinal: int, lines: Sequence[str], line_map: Sequence[int], times: Sequence[int | None]
+) -> Chunk:
+    """A cut as a chunk: `line_map` and `times` hold the physical line of each of the lines, and when it was said.
+
+    The chunk takes the latest time (epoch ms).
+    """
+    first, end = cut.first, cut.last + 1
+    physical = tuple(line_map[first:end])
+    text = "\n".join(lines[first:end]) if cut.piece is None else cut.piece
+    if end - first == 1:
+        return Chunk(ordinal, physical[0], physical[0], text, (), physical, times[first])
+    known = [time for time in times[first:end] if time is not None]
+    return Chunk(ordinal, min(physical), max(physical), text, (), physical, max(known, default=None))
 
 
 def settled_cuts(cuts: Sequence[Cut], settled: int) -> tuple[int, int]:

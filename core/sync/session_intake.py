@@ -27,7 +27,7 @@ from core.store.document_reader import StoredDocument
 from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of
 from core.sync.intake import Prepared, build_key
 from core.sync.session_counter import SessionCounter
-from core.sync.session_cuts import Cut, cut_lines, settled_cuts
+from core.sync.session_cuts import Cut, chunk_of, cut_lines, settled_cuts
 from core.sync.session_watch import session_watch_roots
 from core.sync.watching import WatchRoot
 from core.text.lines import scrub
@@ -151,7 +151,10 @@ class SessionIntake:
     def prepare(self, document: Document) -> Prepared:
         assert isinstance(document, SessionDocument)
         cuts = cut_lines(document.lines, self._counter, self._tokens, self._overlap)
-        chunks = tuple(_chunk(document, cut, number) for number, cut in enumerate(cuts, document.kept))
+        chunks = tuple(
+            chunk_of(cut, number, document.lines, document.line_map, document.line_times)
+            for number, cut in enumerate(cuts, document.kept)
+        )
         hashes = tuple(embedding_hash(embedding_text(chunk)) for chunk in chunks)
         details = document.details
         if document.point is not None:
@@ -303,16 +306,6 @@ class SessionIntake:
                 "first": [[bad.line, bad.why] for bad in session.bad_lines],
             }
         return {name: value for name, value in details.items() if value not in ("", None, {}, 0)}
-
-
-def _chunk(document: SessionDocument, cut: Cut, ordinal: int) -> Chunk:
-    first, end = cut.first, cut.last + 1
-    physical = document.line_map[first:end]
-    text = "\n".join(document.lines[first:end]) if cut.piece is None else cut.piece
-    if end - first == 1:
-        return Chunk(ordinal, physical[0], physical[0], text, (), physical, document.line_times[first])
-    times = [time for time in document.line_times[first:end] if time is not None]
-    return Chunk(ordinal, min(physical), max(physical), text, (), physical, max(times, default=None))
 
 
 def _copied(recipe: dict[str, Any], found: dict[str, Found]) -> SessionIntake:
