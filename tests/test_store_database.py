@@ -108,6 +108,14 @@ def test_a_newer_layout_is_refused_but_not_corrupt(store: Path) -> None:
     assert not isinstance(caught.value, StoreCorrupt)
 
 
+def test_an_older_layout_says_how_to_go_on(store: Path) -> None:
+    with Database.open(store) as database:
+        database.rows(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    with pytest.raises(StoreCorrupt, match="older layout") as caught:
+        Database.open(store, read_only=True)
+    assert "memdeck index" in caught.value.remedy
+
+
 def test_a_folder_in_its_place_is_no_corruption(store: Path) -> None:
     store.mkdir(parents=True)
     with pytest.raises(StoreError, match="not a file") as caught:

@@ -380,7 +380,7 @@ def _is_ours(connection: apsw.Connection, path: Path) -> bool:
                 remedy="upgrade memdeck, or give another file with --store",
             )
         if version < SCHEMA_VERSION:
-            raise StoreCorrupt(f"{path} has the older layout {version}")
+            raise StoreCorrupt(f"{path} has the older layout {version}", remedy="memdeck index makes it anew")
         return True
     if application or tables:
         raise StoreCorrupt(f"{path} is a database of another program")
