@@ -34,7 +34,12 @@ def _record(
         own = plain.__dict__
         has_hash = own.get("__hash__") is not None
         below_frozen = any(_is_frozen(base) for base in plain.__mro__[1:])
+        notes = _hide_annotations(plain)
         made = dataclass(init=False, repr=False, eq=False, frozen=below_frozen, slots=slots, kw_only=kw_only)(plain)
+        if notes:
+            made.__annotations__ = notes
+            for each in fields(made):  # type: ignore[arg-type]
+                each.type = notes.get(each.name, each.type)
         if frozen and not below_frozen and _PARAMETERS in made.__dict__:
             getattr(made, _PARAMETERS).frozen = True  # so that a dataclass may stand below it
         methods: dict[str, object] = {"__init__": _late_init(made, frozen=frozen), "__repr__": _repr}
@@ -60,6 +65,19 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
     record = _record
+
+
+def _hide_annotations(plain: type[object]) -> dict[str, str]:
+    """Put something in the place of annotations that are text, in which `dataclass` looks for three special ones.
+
+    That is half of its work. What was there is returned, {} where it has to stay.
+    """
+    notes = vars(plain).get("__annotations__", {}) if sys.version_info < (3, 14) else {}
+    if not all(isinstance(note, str) and "Var" not in note and "KW_ONLY" not in note for note in notes.values()):
+        return {}
+    if notes:
+        plain.__annotations__ = dict.fromkeys(notes, object)
+    return dict(notes)
 
 
 def _is_frozen(owner: type[object]) -> bool:

@@ -86,6 +86,25 @@ def test_a_running_search_imports_nothing_that_it_does_not_need(tmp_path: Path) 
     }
 
 
+def test_a_search_by_meaning_loads_no_more_than_numpy(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("needle\n")
+    arguments = ["--workspace", str(tmp_path), "--store", str(tmp_path / "index.sqlite")]
+    run = "from tui.cli.root import run"
+    modules_after(f"{run}\nassert run({['index', *arguments]!r}) == 0")
+    loaded = modules_after(f"{run}\nassert run({['search', '--mode', 'semantic', 'needle', *arguments]!r}) == 0")
+    assert "numpy" in loaded
+    assert not loaded & {*HEAVY, "tokenizers", "concurrent.futures", "logging", "asyncio", "pydantic", "rich"}
+
+
+def test_the_app_opens_its_memory_without_what_a_search_takes(tmp_path: Path) -> None:
+    loaded = modules_after(
+        "from pathlib import Path\nimport tui.app\nfrom core import open_memory\n"
+        f"open_memory(workspace=Path({str(tmp_path)!r}), store=Path({str(tmp_path / 'i')!r}), resident=True)"
+    )
+    assert "core.memory" in loaded
+    assert not loaded & {"numpy", "onnxruntime", "tokenizers", "pydantic", "httpx", "core.status", "core.sync.worker"}
+
+
 def test_the_public_face_of_core_is_sorted_and_there() -> None:
     names = core.__all__
     assert list(names) == sorted(names, key=lambda name: (not name[0].isupper(), name))

@@ -8,10 +8,10 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import FrozenInstanceError, InitVar, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, FrozenInstanceError, InitVar, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -108,9 +108,10 @@ def test_a_record_looks_like_a_dataclass(options: dict[str, bool]) -> None:
 
     assert repr(ours(**values)) == repr(theirs(**values))
     assert asdict(ours(**values)) == asdict(theirs(**values))
-    assert [(each.name, each.default, each.kw_only) for each in fields(ours)] == [
-        (each.name, each.default, each.kw_only) for each in fields(theirs)
+    assert [(each.name, each.type, each.default, each.kw_only) for each in fields(ours)] == [
+        (each.name, each.type, each.default, each.kw_only) for each in fields(theirs)
     ]
+    assert ours.__annotations__ == theirs.__annotations__
     assert getattr(ours, "__slots__", None) == getattr(theirs, "__slots__", None)
     assert ours.__match_args__ == theirs.__match_args__
     assert hasattr(ours(**values), "__dict__") == hasattr(theirs(**values), "__dict__")
@@ -222,6 +223,20 @@ def test_a_record_without_slots_can_keep_what_it_works_out() -> None:
         kept.x = 3  # type: ignore[misc]
 
 
+def test_a_record_may_have_what_is_no_field() -> None:
+    @record(slots=True)
+    class Counted:
+        made: ClassVar[int] = 0
+        x: int
+        _: KW_ONLY
+        y: int = 2
+
+    assert [each.name for each in fields(Counted)] == ["x", "y"]
+    assert (Counted(1, y=3).y, Counted.made) == (3, 0)
+    with pytest.raises(TypeError):
+        Counted(1, 3)  # type: ignore[misc]
+
+
 def test_declaring_a_record_writes_no_method() -> None:
     code = (
         "import builtins, dataclasses\n"
@@ -280,7 +295,8 @@ for owner in classes:
     shape = (
         [(name, each.kind.name, each.default is not inspect.Parameter.empty)
          for name, each in inspect.signature(init).parameters.items()],
-        [(each.name, each.init, each.repr, each.compare) for each in dataclasses.fields(owner)],
+        [(each.name, each.type, each.init, each.repr, each.compare) for each in dataclasses.fields(owner)],
+        owner.__dict__.get("__annotations__"),
         owner.__hash__ is None, owner.__eq__ is object.__eq__, owner.__match_args__, vars(owner).get("__slots__"),
         owner.__setattr__ is object.__setattr__, "__repr__" in vars(owner), owner.__dataclass_params__.frozen,
     )
