@@ -56,6 +56,24 @@ def test_the_vector_is_that_of_onnxruntime(files: ModelFiles, tokenizer: OnnxTok
         np.testing.assert_allclose(ours, wanted, atol=2e-6, err_msg=text[:40])
 
 
+def test_a_query_is_work_for_one_thread(files: ModelFiles) -> None:
+    """With threads of its own the library for matrices would spin on all cores, for many times what the query takes."""
+    code = (
+        "import os, sys, threading, time\n"
+        "os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+        "from pathlib import Path\n"
+        "from core.embedding.one_text import OneTextModel\n"
+        "model = OneTextModel(Path(sys.argv[1]))\n"
+        "for length in (2, 3, 17, 40, 241, 256):\n"
+        "    model.run([[101, *range(2000, 2000 + length - 2), 102]])\n"
+        "    own, all_of_them = time.thread_time(), time.process_time()\n"
+        "    model.run([[101, *range(2000, 2000 + length - 2), 102]])\n"
+        "    own, all_of_them = time.thread_time() - own, time.process_time() - all_of_them\n"
+        "    assert all_of_them <= own * 1.2 + 0.005, (length, own, all_of_them)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(files.model)], cwd=ROOT, check=True)
+
+
 def test_several_threads_get_the_same_vector(files: ModelFiles, tokenizer: OnnxTokenizer) -> None:
     model, rows = OneTextModel(files.model), [tokenizer.encode(text) for text in TEXTS[:3]]
     wanted = [model.run([row])[0] for row in rows]

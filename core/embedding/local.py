@@ -37,6 +37,9 @@ BATCH_TOKENS = 256
 
 REQUEST_ROWS = 32
 
+SHORT_TOKENS = 48
+"""A query of so many is as fast on numpy."""
+
 
 @record(frozen=True, slots=True)
 class LocalModel:
@@ -70,8 +73,8 @@ class LocalEmbedder:
     """Embeds on onnxruntime alone; without `model` with the model that is installed with memdeck.
 
     Documents run in small batches on low-priority threads, one a core unless `threads` says otherwise. A query runs on
-    the caller's thread: with the installed model on numpy, which loads at once and is as fast for a text or two; with
-    another the first of a process on a session that loads fast, later ones on the one that runs fast.
+    the caller's thread: a short one with the installed model on numpy, which loads at once; of others the first of a
+    process on a session that loads fast, later ones on the one that runs fast.
     Missing or damaged files raise ProviderUnavailable at every use, so that a repair is noticed.
     """
 
@@ -96,7 +99,8 @@ class LocalEmbedder:
         self._files: ModelFiles | None = None
         self._tokenizer: OnnxTokenizer | None = None
         self._word_pieces: WordPieces | None = None
-        self._quick: OnnxModel | OneTextModel | None = None
+        self._one_text: OneTextModel | None = None
+        self._quick: OnnxModel | None = None
         self._fast: OnnxModel | None = None
         self._following: threading.Thread | None = None
         self._closed = threading.Event()
@@ -123,7 +127,7 @@ class LocalEmbedder:
     def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
         raise_if_cancelled(cancel)
         tokens = self._query_tokens(text)
-        model = self._query_model()
+        model = self._query_model(len(tokens))
         raise_if_cancelled(cancel)
         return normalised(model.run([tokens])[0])
 
@@ -138,7 +142,7 @@ class LocalEmbedder:
         self._closed.set()
         with self._lock:
             threads, self._threads = self._threads, None
-            self._quick = self._fast = self._tokenizer = self._word_pieces = None
+            self._quick = self._fast = self._tokenizer = self._word_pieces = self._one_text = None
         if threads is not None:
             threads.close()
 
@@ -166,28 +170,31 @@ class LocalEmbedder:
         files, tokenizer = self._loaded_files()
         return tokenizer.encode(files.query_prefix + text)
 
-    def _query_model(self) -> OnnxModel | OneTextModel:
+    def _query_model(self, tokens: int) -> OnnxModel | OneTextModel:
         fast, quick = self._fast, self._quick
         if fast is not None:
             return fast
+        if self._model.pinned and tokens <= SHORT_TOKENS:
+            return self._one_text_model()
         if quick is not None:
-            if not self._model.pinned:
-                self._follow_with_fast()
+            self._follow_with_fast()
             return quick
         with self._loading_quick:
             if self._quick is None and self._fast is None:
-                self._keep(quick=self._quick_model())
-            model: OnnxModel | OneTextModel | None = self._fast or self._quick
+                self._keep(quick=OnnxModel(self._loaded_files()[0], optimised=False))
+            model = self._fast or self._quick
         if model is None:
             raise EmbeddingError("the embedder is closed")
         return model
 
-    def _quick_model(self) -> OnnxModel | OneTextModel:
-        if not self._model.pinned:
-            return OnnxModel(self._loaded_files()[0], optimised=False)
+    def _one_text_model(self) -> OneTextModel:
         from core.embedding.one_text import OneTextModel
 
-        return OneTextModel(self._model.find().model)
+        with self._lock:
+            self._raise_if_closed()
+            if self._one_text is None:
+                self._one_text = OneTextModel(self._model.find().model)
+            return self._one_text
 
     def _fast_model(self) -> OnnxModel:
         with self._loading_fast:
@@ -213,7 +220,7 @@ class LocalEmbedder:
         except EmbeddingError:
             return  # the next use of it says why
 
-    def _keep(self, *, quick: OnnxModel | OneTextModel | None = None, fast: OnnxModel | None = None) -> None:
+    def _keep(self, *, quick: OnnxModel | None = None, fast: OnnxModel | None = None) -> None:
         with self._lock:
             if self._closed.is_set():
                 return

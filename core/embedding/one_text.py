@@ -28,6 +28,10 @@ _MATRICES = 6
 """Matrices of a layer, in the order of the file: query, key, value, output of attention, up, down."""
 _GRAPH, _INITIALIZER, _DIMS, _NAME, _RAW = 7, 5, 1, 8, 9
 """Field numbers of ONNX's ModelProto, GraphProto and TensorProto."""
+_ROWS = 16
+_MOST = 1 << 18
+"""Multiplications of one product: with more OpenBLAS has threads of its own take part, which spin while they wait. On a
+busy machine that took fifty times as long as the work itself."""
 _TYPES = {1: np.float32, 3: np.int8}
 # Abramowitz and Stegun, 7.1.26: within 1.5e-7, which is what float32 can tell.
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
@@ -71,9 +75,10 @@ class OneTextModel:
             self._linear(x, matrix, f"{name}.attention.self.{part}").reshape(len(x), _HEADS, -1).transpose(1, 0, 2)
             for matrix, part in ((query, "query"), (key, "key"), (value, "value"))
         )
-        scores = q @ k.transpose(0, 2, 1) / np.float32(math.sqrt(q.shape[-1]))
+        scores = _product(q, k.transpose(0, 2, 1)) / np.float32(math.sqrt(q.shape[-1]))
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        seen = (weights / weights.sum(axis=-1, keepdims=True) @ v).transpose(1, 0, 2).reshape(x.shape)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        seen = _product(weights, v).transpose(1, 0, 2).reshape(x.shape)
         attention = f"{name}.attention.output"
         x = self._normal(x + self._linear(seen, out, f"{attention}.dense"), f"{attention}.LayerNorm")
         wide = _gelu(self._linear(x, up, f"{name}.intermediate.dense"))
@@ -83,7 +88,7 @@ class OneTextModel:
         packed = self._tensors[matrix]
         weights = self._room[: packed.size].reshape(packed.shape)
         np.copyto(weights, packed)
-        made: Floats = x @ weights
+        made = _product(x, weights)
         made *= self._tensors[f"{matrix.removesuffix('_q')}_scale"]
         made += self._tensor(f"{bias}.bias")
         return made
@@ -101,6 +106,22 @@ class OneTextModel:
 
     def _tensor(self, name: str) -> Floats:
         return self._tensors[f"inner.{name}"]
+
+
+def _product(left: Floats, right: Floats) -> Floats:
+    """`left @ right` of matrices, or of rows of matrices, all of it by the thread that calls."""
+    rows, inner = left.shape[-2:]
+    made = np.empty((*left.shape[:-1], right.shape[-1]), np.float32)
+    for down in _parts(rows, _ROWS):
+        for along in _parts(right.shape[-1], _MOST // ((down.stop - down.start) * inner)):
+            made[..., down, along] = left[..., down, :] @ right[..., along]
+    return made
+
+
+def _parts(size: int, most: int) -> list[slice]:
+    """Of like size: one row or column alone would be a product of another kind, with another limit."""
+    count = -(-size // most)
+    return [slice(size * at // count, size * (at + 1) // count) for at in range(count)]
 
 
 def _gelu(x: Floats) -> Floats:
