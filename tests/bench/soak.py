@@ -1,9 +1,10 @@
 """A long life of the app: `soak.py --minutes 30` types, reads and switches screens while files change under it.
 
-The app runs on a pseudo-terminal with the local model, on a workspace whose size stays about the same. After a warm-up
-(a fifth of the time, at most two minutes) it lives on, with a rest before and after, in which nobody types and no file
-changes, for longer than a process that it started for something waits for more to do. Its resident memory, in
-megabytes, goes up and down by its nature, so like is compared with like, each figure over as much time as the other:
+The app runs on a pseudo-terminal with the local model, on a workspace whose size stays about the same. After its index
+is complete and a warm-up (a fifth of the time, at most two minutes) it lives on, with a rest before and after, in which
+nobody types and no file changes, for longer than a process that it started for something waits for more to do. Its
+resident memory, in megabytes, goes up and down by its nature, so like is compared with like, each figure over as much
+time as the other:
 
 - `live`: the medians of the first and of the last quarter; the line through both says by how much it grew from the
   start of the life to its end,
@@ -31,6 +32,8 @@ from pathlib import Path
 
 from grow import grow
 from pty_app import ROOT, PtyApp, Use, first_in_line, quiet_environ
+
+from core import open_memory
 
 _SAMPLE = ROOT / "tui" / "cli" / "demo" / "workspace"
 # None has a q, which leaves the app where a machine at its limit has the keys come before the screen that they are for.
@@ -129,6 +132,19 @@ def rest(app: PtyApp) -> list[Use]:
     return samples
 
 
+def until_complete(workspace: Path, store: Path, limit: float = 600.0) -> None:
+    """Wait until no chunk waits for its vector: what is loaded for these alone is there from then on."""
+    memory = open_memory(workspace=workspace, store=store, environ={}, home=store.parent)
+    end = time.monotonic() + limit
+    try:
+        while (status := memory.status()).pending or not status.chunks:
+            if time.monotonic() > end:
+                raise SystemExit("the index was never complete")
+            time.sleep(0.5)
+    finally:
+        memory.close()
+
+
 def quarters(samples: Sequence[Use]) -> tuple[Sequence[Use], Sequence[Use]]:
     """The first and the last."""
     count = max(len(samples) // 4, 3)
@@ -154,12 +170,15 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         home, workspace = Path(folder) / "home", Path(folder) / "workspace"
         home.mkdir()
-        grow(_SAMPLE, workspace, files=40, size=150_000, seed=1)  # its vectors are made while the app warms up
+        grow(_SAMPLE, workspace, files=40, size=150_000, seed=1)
         life = Life(workspace, random.Random(1))
-        app = PtyApp([sys.executable, "-m", "tui", "--workspace", str(workspace)], quiet_environ(home))
+        store = Path(folder) / "index.sqlite"
+        argv = [sys.executable, "-m", "tui", "--workspace", str(workspace), "--store", str(store)]
+        app = PtyApp(argv, quiet_environ(home))
         with first_in_line(app.pid, os.getpid()) if alone else contextlib.nullcontext():
             try:
                 app.wait_for("palette")
+                until_complete(workspace, store)
                 warm = live(app, life, warm_up, 1.0)
                 before = rest(app)
                 samples = live(app, life, max(seconds - warm_up - 2 * REST_SECONDS, 10.0), max(seconds / 600, 0.5))
