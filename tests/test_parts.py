@@ -15,7 +15,7 @@ from core.search.rows import FoldedTexts, Rows
 from core.search.terms import Tokenizer, Vocabulary
 from core.store.database import Database
 from core.store.word_rows import WordRows
-from core.text.analysis import blank_signs, fold, joins_words, words
+from core.text.analysis import blank_signs, fold, joins_words, split_scripts, words
 from tests.shelf import Shelf
 
 TEXTS = (
@@ -52,8 +52,17 @@ def literals(database: Database, allowed: Sequence[int] | None = None) -> Litera
 def holders(needle: str, *, whole_words: bool) -> list[int]:
     """By reading every text: those that hold a needle at the borders of words, else those that hold it at all."""
     folded = [fold(text) for text in TEXTS]
-    whole = [number for number, text in enumerate(folded, 1) if holds(text, needle, at_borders=True)]
-    return whole if whole or whole_words else [number for number, text in enumerate(folded, 1) if needle in text]
+    whole = [number for number, text in enumerate(folded, 1) if holds(text, needle)]
+    if whole or whole_words:
+        return whole
+    return [number for number, text in enumerate(folded, 1) if stands_in(text, needle)]
+
+
+def stands_in(text: str, needle: str) -> bool:
+    """Whether a text holds a needle, in its words too unless all in the needle is shorter than three letters."""
+    runs = "".join(character if joins_words(character) else " " for character in needle).split()
+    is_other = any(script != "word" for _, script in split_scripts(needle))
+    return needle in text if is_other or max(map(len, runs), default=3) > 2 else holds(text, needle)
 
 
 @st.composite
@@ -82,6 +91,8 @@ def test_whatever_is_cut_from_a_text_is_found_in_all_that_hold_it(shelf: Shelf, 
         ("oo_bar-ba", 2),
         ("ooBar.bazQ", 3),
         (".b->c", 3),
+        ("f(", 4),
+        ("el>", None),
         ("c++", 4),
         ("::b::", 4),
         ("索引 the", 5),

@@ -11,7 +11,7 @@ import apsw
 from core.regexes import late_regex
 from core.search.evidence import rarity
 from core.search.keyword import quoted
-from core.search.parts import Parts, TooMany
+from core.search.parts import Parts, TooMany, parts_of
 from core.search.query import Query
 from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
@@ -88,7 +88,7 @@ class Literals:
         needle = fold(text)
         candidates = self._by_words(needle, most)
         if candidates is not None and len(candidates) <= most:
-            found = self._verified(candidates, needle, at_borders=True)
+            found = self._verified(candidates, needle)
             if found or whole_words or _is_sentence(needle):
                 return found
         if needle and (len(needle) > 2 or not all(map(joins_words, needle))):
@@ -97,15 +97,17 @@ class Literals:
             return None if candidates else []
         if parts is None:
             return None
-        found = self._verified(parts, needle, at_borders=True)
-        return found if found or whole_words else self._verified(parts, needle, at_borders=False)
+        found = self._verified(parts, needle)
+        return found if found or whole_words else self._verified(parts, needle, *parts_of(needle))
 
-    def _verified(self, ids: Sequence[int], needle: str, *, at_borders: bool) -> list[int]:
+    def _verified(
+        self, ids: Sequence[int], needle: str, opens_left: bool = False, opens_right: bool = False
+    ) -> list[int]:
         self._rows.fetch(ids)
         return [
             chunk_id
             for chunk_id in ids
-            if chunk_id in self._rows and holds(self._rows.folded(chunk_id), needle, at_borders=at_borders)
+            if chunk_id in self._rows and holds(self._rows.folded(chunk_id), needle, opens_left, opens_right)
         ]
 
     def _search(self, table: str, expression: str, most: int) -> list[int]:
@@ -248,22 +250,26 @@ def _names_of(path: str) -> tuple[str, str, str]:
     return path, name, name.rpartition(".")[0]
 
 
-def holds(folded: str, needle: str, *, at_borders: bool) -> bool:
-    """Whether `needle` stands in `folded`, with `at_borders` not as a part of longer words."""
-    return any(True for _ in places(folded, needle, at_borders=at_borders))
+def holds(folded: str, needle: str, opens_left: bool = False, opens_right: bool = False) -> bool:
+    """Whether `needle` stands in `folded`, as a part of longer words only where it is open to that side."""
+    return any(True for _ in places(folded, needle, opens_left, opens_right))
 
 
-def places(folded: str, needle: str, *, at_borders: bool) -> Iterator[int]:
-    """Where `needle` stands in `folded`. `_` and signs border words, and so does every CJK or Thai character."""
+def places(folded: str, needle: str, opens_left: bool = False, opens_right: bool = False) -> Iterator[int]:
+    """Where `needle` stands in `folded`; an end that is not open stands at the border of a word.
+
+    `_` and signs border words, and so does every CJK or Thai character.
+    """
     if not needle:
         return
-    before, after = joins_words(needle[0]), joins_words(needle[-1])
+    before = not opens_left and joins_words(needle[0])
+    after = not opens_right and joins_words(needle[-1])
     position = folded.find(needle)
     while position >= 0:
         end = position + len(needle)
         inside = (before and position > 0 and joins_words(folded[position - 1])) or (
             after and end < len(folded) and joins_words(folded[end])
         )
-        if not (at_borders and inside):
+        if not inside:
             yield position
         position = folded.find(needle, position + 1)

@@ -16,6 +16,8 @@ from core.text.analysis import Script, blank_signs, spell, split_scripts
 MOST_WORDS = 1000
 """Words that a part may belong to; one of more tells little."""
 MOST_TRIGRAMS = 24
+SHORTEST_PART = 3
+"""A piece of text all of whose runs have fewer letters and digits is not looked for within words."""
 _RUN = re.compile(r"[^ ]+")
 _LAST = "\U0010ffff"
 
@@ -25,12 +27,22 @@ class TooMany(Exception):
 
 
 class _Run(NamedTuple):
-    """A run of one way of writing; open to a side where it may go on in a text that holds it."""
+    """A run of one way of writing, and whether it begins and ends the text that it is from."""
 
     text: str
     script: Script
-    opens_left: bool
-    opens_right: bool
+    is_first: bool
+    is_last: bool
+
+    @property
+    def is_end(self) -> bool:
+        """Whether a longer word may hold it."""
+        return self.script == "word" and (self.is_first or self.is_last)
+
+    @property
+    def tells(self) -> bool:
+        """Whether few texts hold it, be it in a word."""
+        return self.script != "word" or len(self.text) >= SHORTEST_PART
 
 
 class Parts:
@@ -48,9 +60,11 @@ class Parts:
         conditions: list[str] = []
         phrase: list[str] = []
         is_common = False
-        for run in _runs(needle):
-            is_open = run.script == "word" and not whole_words and (run.opens_left or run.opens_right)
-            if not is_open and self._is_told(run, whole_words=whole_words):
+        runs = list(_runs(needle))
+        has_parts = not whole_words and any(run.tells for run in runs)
+        for run in runs:
+            is_open = has_parts and run.is_end
+            if not is_open and self._is_told(run):
                 phrase.append(spell(run.text))
                 continue
             conditions += _phrase(phrase)
@@ -66,27 +80,35 @@ class Parts:
             raise TooMany
         return f"body : ({' AND '.join(conditions)})" if conditions else None
 
-    def _is_told(self, run: _Run, *, whole_words: bool) -> bool:
+    def _is_told(self, run: _Run) -> bool:
         """Whether the index knows this run by itself."""
-        if run.script == "unspaced" and len(run.text) == 1 and (run.opens_left or run.opens_right):
+        if run.script == "unspaced" and len(run.text) == 1 and (run.is_first or run.is_last):
             return False  # it may be in pairs only
         return run.script == "cjk" or bool(self._vocabulary.tokens(run.text))
 
     def _words_with(self, run: _Run) -> list[str] | None:
         """Words that begin or end with a run, or hold it, up to one more than the most; None where none can tell."""
-        if not run.opens_left:
+        if not run.is_first:
             return self._select("word >= ?1 AND word < ?2", run.text, run.text + _LAST)
-        if len(run.text) < 3:
+        if len(run.text) < SHORTEST_PART:
             return None
         trigrams = list(dict.fromkeys(run.text[start : start + 3] for start in range(len(run.text) - 2)))
         step = -(-len(trigrams) // MOST_TRIGRAMS)
         known = f"id IN (SELECT rowid FROM {WORD_TABLE} WHERE {WORD_TABLE} MATCH ?2)"
-        place = "instr(word, ?1)" if run.opens_right else "substr(word, -length(?1)) = ?1"
+        place = "instr(word, ?1)" if run.is_last else "substr(word, -length(?1)) = ?1"
         return self._select(f"{known} AND {place}", run.text, " AND ".join(map(quoted, trigrams[::step])))
 
     def _select(self, condition: str, *values: str) -> list[str]:
         found = self._connection.execute(f"SELECT word FROM words WHERE {condition} LIMIT {MOST_WORDS + 1}", values)
         return [str(word) for (word,) in found]
+
+
+def parts_of(needle: str) -> tuple[bool, bool]:
+    """Whether the beginning and the end of a folded text are looked for as parts of longer words."""
+    runs = list(_runs(needle))
+    if not any(run.tells for run in runs):
+        return False, False
+    return any(run.is_end and run.is_first for run in runs), any(run.is_end and run.is_last for run in runs)
 
 
 def _phrase(texts: list[str]) -> list[str]:

@@ -185,4 +185,4 @@ class Retrieval:
                 by_id[chunk_id].distinct += 1
 
     def _holds_phrases(self, chunk_id: int) -> bool:
-        return all(holds(self._rows.folded(chunk_id), phrase, at_borders=True) for phrase in self._required)
+        return all(holds(self._rows.folded(chunk_id), phrase) for phrase in self._required)

@@ -84,7 +84,7 @@ class _Needle:
     def place(self, line: str) -> tuple[int, bool] | None:
         """Where the word, or its stem at the beginning of a word, stands, and whether as a word."""
         if self.word in line:
-            at = next(places(line, self.word, at_borders=True), None)
+            at = next(places(line, self.word), None)
             if at is not None:
                 return at, True
         if self._stem is not None:
@@ -106,7 +106,7 @@ def _literal_place(folded: Sequence[str], query: Query) -> tuple[int, int] | Non
         at = joined.find(needle) if needle else -1
         if at < 0:
             continue
-        at = next(places(joined, needle, at_borders=True), at)
+        at = next(places(joined, needle), at)
         for number, line in filled:
             if at < len(line):
                 return number, at
