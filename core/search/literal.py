@@ -178,9 +178,9 @@ class Literals:
         values: list[object] = [part, part.upper()]
         if self._allowed is not None:
             values.append(id_array(self._allowed))
-        return self._connection.execute(
-            f"SELECT id, text FROM chunks WHERE (instr(lower(text), ?1) OR instr(text, ?2)) {scope}", values
-        )
+        has_case = part != part.upper()
+        held = "(instr(lower(text), ?1) OR instr(text, ?2))" if has_case else "instr(text, ?2)"
+        return self._connection.execute(f"SELECT id, text FROM chunks WHERE {held} {scope}", values)
 
     def of_name(self, query: Query) -> list[int]:
         """The first chunks of documents that the query names: by path, by file name, or by that without its suffix."""
