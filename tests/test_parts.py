@@ -13,6 +13,7 @@ from core.search import literal, parts
 from core.search.literal import Literals, holds
 from core.search.rows import FoldedTexts, Rows
 from core.search.terms import Tokenizer, Vocabulary
+from core.store import word_rows
 from core.store.database import Database
 from core.store.word_rows import WordRows
 from core.text.analysis import blank_signs, fold, joins_words, split_scripts, words
@@ -147,3 +148,18 @@ def test_a_word_leaves_with_the_last_text_that_has_it(tmp_path: Path) -> None:
     words = {str(word) for (word,) in shelf.database.rows("SELECT word FROM words")}
     assert words == {"heron", "herons"}  # the shorter one stands in the longer one's text
     assert literals(shelf.database).chunks_with("estre", whole_words=False) == []
+
+
+def test_a_word_of_which_many_texts_have_another_form_is_settled_exactly_where_it_must_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_rows, "_MOST_TEXTS", 3)
+    shelf = Shelf(tmp_path)
+    for number in range(9):
+        shelf.put(f"memory/{number}.md", f"kestrel {number}")
+    shelf.put("memory/gone.md", "kestrels")
+    shelf.documents.remove("memory", "memory/gone.md")
+    for exactly in (False, True):
+        assert WordRows(shelf.database).settle(exactly=exactly)
+        count = shelf.database.count("SELECT count(*) FROM words WHERE word = 'kestrels'")
+        assert count == (0 if exactly else 1)

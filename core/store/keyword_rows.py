@@ -129,7 +129,7 @@ class KeywordRows:
 
     def purge(self) -> None:
         """Leave nothing of the words of deleted chunks: each table becomes one segment. In its own transactions."""
-        self._words.settle()
+        self._words.settle(exactly=True)
         for table in KEYWORD_TABLES:
             with self._database.transaction():
                 self._database.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import apsw
 
@@ -12,6 +13,7 @@ from core.store.row_batches import insert_rows
 from core.text.analysis import distinct_words, fold, index_text
 
 WORD_TABLE = "words_trigram"
+_MOST_TEXTS = 500
 _SLICE = 200
 """Doubtful words that are looked at in one transaction: some ten milliseconds."""
 
@@ -44,27 +46,39 @@ class WordRows:
                 "UPDATE words SET doubtful = 1 WHERE word IN (SELECT value FROM carray(?))", (apsw.carray(found),)
             )
 
-    def settle(self, cancel: threading.Event | None = None) -> bool:
-        """Take out the words that no chunk has any more, in short transactions; whether it came to an end."""
-        while rows := self._database.rows("SELECT id, word FROM words WHERE doubtful LIMIT ?", (_SLICE,)):
+    def settle(self, cancel: threading.Event | None = None, *, exactly: bool = False) -> bool:
+        """Take out the words that no chunk has any more, in short transactions; whether it came to an end.
+
+        A word of which many texts have another form stays in doubt, unless it is to be done `exactly`.
+        """
+        last = 0
+        while rows := self._database.rows(
+            "SELECT id, word FROM words WHERE doubtful AND id > ? ORDER BY id LIMIT ?", (last, _SLICE)
+        ):
             if cancel is not None and cancel.is_set():
                 return False
             with self._database.transaction():
-                gone = [(word_id,) for word_id, word in rows if not self._stands(str(word))]
+                found = [(word_id, self._stands(str(word), exactly=exactly)) for word_id, word in rows]
+                gone = [(word_id,) for word_id, stands in found if stands is False]
                 self._database.run_many(f"DELETE FROM {WORD_TABLE} WHERE rowid = ?", gone)
                 self._database.run_many("DELETE FROM words WHERE id = ?", gone)
-                self._database.run_many(
-                    "UPDATE words SET doubtful = 0 WHERE id = ?", [(word_id,) for word_id, _ in rows]
-                )
+                standing = [(word_id,) for word_id, stands in found if stands]
+                self._database.run_many("UPDATE words SET doubtful = 0 WHERE id = ?", standing)
+            last = cast("int", rows[-1][0])
         return True
 
-    def _stands(self, word: str) -> bool:
-        """Whether a chunk's text has a word, or has it as a part of one."""
+    def _stands(self, word: str, *, exactly: bool) -> bool | None:
+        """Whether a chunk's text has a word, or has it in one; unless `exactly`, None after many that have not."""
         found = self._database.connection.execute(
             "SELECT text FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?",
             (f'body : "{word}"',),
         )
-        return any(word in (text.lower() if text.isascii() else fold(text)) for (text,) in found)
+        for looked_at, (text,) in enumerate(found):
+            if word in (text.lower() if text.isascii() else fold(text)):
+                return True
+            if looked_at >= _MOST_TEXTS and not exactly:
+                return None
+        return False
 
     def missing(self, texts: Iterable[str]) -> list[str]:
         """The words of some texts that are not here."""
