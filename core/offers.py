@@ -24,7 +24,6 @@ from core.settings.paths import config_file, expand_user, store_path, user_cache
 from core.settings.trust import write_private
 from core.settings.write import write_setting
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES, shown
-from core.sources.transcripts.places import AGENTS, agent_name, offered_places
 
 OfferKind = Literal["workspace", "folder", "agent", "path"]
 AIDER_HISTORY = ".aider.chat.history.md"
@@ -86,6 +85,8 @@ class SourceOffers:
         Of other agents' folders it asks only whether they exist. Of OpenClaw's it lists the names of its workspaces and
         agents, and reads openclaw.json, which is the lowest layer of the settings.
         """
+        from core.sources.transcripts.places import AGENTS, agent_name, offered_places  # rarely is there a question
+
         settings = self._settings(workspace).settings
         offers: list[Offer] = []
         places = self._memory_places()
@@ -185,6 +186,8 @@ class SourceOffers:
         `workspace` is written where none was open before. What the settings name besides is left as it is. Raises
         SettingsError.
         """
+        from core.sources.transcripts.places import agent_name
+
         picked = {offer.key for offer in chosen}
         offered = list(offered)
         opened = next((offer for offer in offered if offer.kind == "workspace" and offer.chosen), None)

@@ -102,7 +102,8 @@ def test_the_app_opens_its_memory_without_what_a_search_takes(tmp_path: Path) ->
         f"open_memory(workspace=Path({str(tmp_path)!r}), store=Path({str(tmp_path / 'i')!r}), resident=True)"
     )
     assert "core.memory" in loaded
-    assert not loaded & {"numpy", "onnxruntime", "tokenizers", "pydantic", "httpx", "core.status", "core.sync.worker"}
+    assert not loaded & {"numpy", "onnxruntime", "tokenizers", "pydantic", "httpx", "apsw", "orjson"}
+    assert not loaded & {"core.search.pipeline", "core.store.database", "core.status", "core.sync.worker"}
 
 
 def test_the_public_face_of_core_is_sorted_and_there() -> None:

@@ -14,20 +14,18 @@ from core.backends.base import PartialListener, Standing
 from core.backends.query_vectors import PendingVector, QueryVectors
 from core.backends.readers import Reader, ReaderPool
 from core.embedding.base import Embedder, Vector
-from core.embedding.fallback import Failover
 from core.embedding.select import Selection
 from core.errors import EmbeddingError, KeywordsDamaged, SearchCancelled, StoreMissing, SyncCancelled
 from core.records import record
-from core.search.query import parse_query
 from core.settings.model import Settings
-from core.store.database import Database
-from core.sync.provider_memory import failover_of, has_vectors
 from core.types import Finding, SearchRequest, SearchResult, SyncReason, SyncReport
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from core.bus import EventBus
+    from core.embedding.fallback import Failover
+    from core.store.database import Database
     from core.sync.intake import Intake
     from core.sync.messages import Message, ProgressListener
     from core.sync.worker import IndexWorker
@@ -82,7 +80,8 @@ class BuiltinBackend:
         """Keep the index in step in the background, beginning now."""
         self.worker.request("session-start")
         if self._resident:
-            import core.store.matrix  # noqa: F401 - the first search need not wait for it
+            import core.search.pipeline  # the first search need not wait for these
+            import core.store.matrix  # noqa: F401
 
     def standing(self) -> Standing | None:
         """How a backend before this one stands; None where there is none."""
@@ -126,6 +125,8 @@ class BuiltinBackend:
 
     def failover(self, database: Database | None) -> Failover:
         """Which embedder is in force, as the index tells; for looking only. Raises StoreError."""
+        from core.sync.provider_memory import failover_of
+
         return failover_of(database, self.selection)
 
     def search(
@@ -179,6 +180,9 @@ class BuiltinBackend:
 
     def _ask(self, reader: Reader, request: SearchRequest) -> _Asking:
         """Begin to embed the query, if there are vectors to compare it with; else say why not."""
+        from core.search.query import parse_query
+        from core.sync.provider_memory import has_vectors
+
         failover = self.failover(reader.database)
         if request.mode == "keyword":
             return _Asking(failover, failover.embedder)

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 from core.embedding.base import Embedder
 from core.errors import SearchCancelled
 from core.records import record
-from core.search.pipeline import Searcher
-from core.search.semantic import Matrix
 from core.settings.model import Settings
-from core.store.database import Database
-from core.store.document_reader import DocumentReader
 
+# The app opens its memory before its first frame, and searches after it.
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from core.embedding.base import Vector
+    from core.search.pipeline import Searcher
+    from core.search.semantic import Matrix
+    from core.store.database import Database
+    from core.store.document_reader import DocumentReader
     from core.store.identity import IdentityRow
 
 CANCEL_POLL_SECONDS = 0.02
@@ -111,6 +112,9 @@ class ReaderPool:
                 continue
 
     def _open(self) -> Reader:
+        from core.store.database import Database
+        from core.store.document_reader import DocumentReader
+
         database = Database.open(
             self._store,
             read_only=True,
@@ -119,6 +123,8 @@ class ReaderPool:
         )
 
         def make_searcher(embedder: Embedder | None) -> Searcher:
+            from core.search.pipeline import Searcher
+
             return Searcher(database, self._settings, embedder=embedder, matrix=self._matrix)
 
         return Reader(database, DocumentReader(database), make_searcher)
