@@ -23,7 +23,6 @@ from tui.heap import REST_SECONDS, Heap, quiet_heap
 from tui.memory_app import MemoryApp
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
-from tui.screens.palette import Palette
 from tui.screens.search import SearchScreen
 from tui.state import DeckState
 from tui.theme import OWN, next_theme, wanted_theme
@@ -225,6 +224,8 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         self.action_show(TABS[(at + 1) % len(TABS)])
 
     def action_palette(self) -> None:
+        from tui.screens.palette import Palette
+
         screen = self.screen
         if not isinstance(screen, DeckScreen):
             return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui.screens.sessions import SessionsScreen
     from tui.screens.status import StatusScreen
 
-_ALL = ("sessions", "status", "files", "help", "note", "first_run")
+_ALL = ("palette", "explain", "sessions", "status", "files", "help", "note", "first_run")
 
 
 def load() -> None:

@@ -23,8 +23,6 @@ from tui.history import QueryHistory
 from tui.pages import Target
 from tui.screens.base import bindings_of
 from tui.screens.browse import BrowseScreen
-from tui.screens.explain import Explanation
-from tui.screens.palette import Palette
 from tui.state import DeckState
 from tui.text import cells_of, counted
 from tui.widgets.hit_list import HitList
@@ -263,6 +261,8 @@ class SearchScreen(BrowseScreen[Hit]):
                 self.input.cursor_position = len(chosen.title)
                 self.action_query()
 
+        from tui.screens.palette import Palette
+
         self.deck.push_screen(Palette([Command(query, "", "") for query in queries], "earlier queries"), recall)
 
     def action_move(self, where: str) -> None:
@@ -278,6 +278,8 @@ class SearchScreen(BrowseScreen[Hit]):
     def action_explain(self) -> None:
         hit = self.hits.current
         if hit is not None:
+            from tui.screens.explain import Explanation
+
             self.deck.push_screen(Explanation(hit, (self.hits.highlighted or 0) + 1))
 
     async def action_transcript(self) -> None:
