@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from core.offers import SourceOffers as SourceOffers
     from core.opening import close_all as close_all
     from core.opening import open_memory as open_memory
-    from core.records import late_dataclasses as late_dataclasses
     from core.records import record as record
     from core.regexes import late_regex as late_regex
     from core.rereading import Reindexed as Reindexed
@@ -124,7 +123,6 @@ _PLACES = {
     "get_json": "core.agent_tools",
     "guide": "core.tool_guide",
     "guide_json": "core.tool_guide",
-    "late_dataclasses": "core.records",
     "late_regex": "core.regexes",
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",

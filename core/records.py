@@ -5,23 +5,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Never, TypeVar
 
-__all__ = ["late_dataclasses", "record"]
+__all__ = ["record"]
 
 R = TypeVar("R")
 
 _LEFT_OUT = object()
 _PARAMETERS = "__dataclass_params__"
-_OPTIONS = {"frozen", "slots", "kw_only", "eq"}
 
 
 def _record(
@@ -82,31 +79,6 @@ def _hide_annotations(plain: type[object]) -> dict[str, str]:
 
 def _is_frozen(owner: type[object]) -> bool:
     return bool(getattr(owner.__dict__.get(_PARAMETERS), "frozen", False))
-
-
-@contextmanager
-def late_dataclasses() -> Iterator[None]:
-    """Whoever imports `dataclass` meanwhile gets a `record`, or the real one for what a record cannot be.
-
-    For the import of large libraries: their dataclasses look and behave as ever, and half of them are never made.
-    """
-    dataclasses.dataclass = _dataclass_or_record  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        dataclasses.dataclass = dataclass
-
-
-def _dataclass_or_record(owner: type[R] | None = None, /, **options: bool) -> object:
-    def declare(plain: type[R]) -> type[R]:
-        # From Python 3.14 on, annotations may not be looked at before all that they name is there.
-        own = vars(plain).get("__annotations__", {}) if sys.version_info < (3, 14) else {"": "InitVar"}
-        above = [each.type for each in getattr(plain, "__dataclass_fields__", {}).values()]
-        if not options.keys() <= _OPTIONS or "InitVar" in f"{own} {above}":
-            return dataclass(**options)(plain)
-        return _record(**options)(plain)
-
-    return declare if owner is None else declare(owner)
 
 
 def _late_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, FrozenInstanceError, InitVar, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from core.records import late_dataclasses, record
+from core.records import record
 
 ROOT = Path(__file__).resolve().parents[1]
 Maker = Callable[..., Callable[[type], type]]
@@ -269,78 +268,3 @@ def test_dataclasses_and_records_stand_above_and_below_each_other() -> None:
     for value in (Lower(1), lowest):
         with pytest.raises(FrozenInstanceError):
             value.x = 3  # type: ignore[misc]
-
-
-_SHAPES = """
-import dataclasses, inspect, sys
-from contextlib import nullcontext
-from core.records import late_dataclasses, _written_init
-with (late_dataclasses() if sys.argv[1] == "late" else nullcontext()):
-    import tui.app
-    import textual.widgets
-    for name in textual.widgets.__all__:
-        getattr(textual.widgets, name)
-assert dataclasses.dataclass.__module__ == "dataclasses"
-found, late = {}, 0
-classes = {thing for module in list(sys.modules.values()) for thing in vars(module).values() if isinstance(thing, type)}
-while nested := {each for owner in classes for each in vars(owner).values() if isinstance(each, type)} - classes:
-    classes |= nested
-for owner in classes:
-    if not owner.__module__.startswith(("textual", "rich")) or "__dataclass_fields__" not in vars(owner):
-        continue
-    init = owner.__init__
-    if "_late_init" in init.__qualname__:
-        late += 1
-        init = _written_init(owner, frozen=owner.__dataclass_params__.frozen)
-    shape = (
-        [(name, each.kind.name, each.default is not inspect.Parameter.empty)
-         for name, each in inspect.signature(init).parameters.items()],
-        [(each.name, each.type, each.init, each.repr, each.compare) for each in dataclasses.fields(owner)],
-        owner.__dict__.get("__annotations__"),
-        owner.__hash__ is None, owner.__eq__ is object.__eq__, owner.__match_args__, vars(owner).get("__slots__"),
-        owner.__setattr__ is object.__setattr__, "__repr__" in vars(owner), owner.__dataclass_params__.frozen,
-    )
-    found[f"{owner.__module__}.{owner.__qualname__}"] = repr(shape)
-print(late)
-print("\\n".join(f"{name} {shape}" for name, shape in sorted(found.items())))
-"""
-
-
-def test_a_library_s_dataclasses_are_the_same_when_their_methods_come_late() -> None:
-    late, real = (
-        subprocess.run([sys.executable, "-c", _SHAPES, how], cwd=ROOT, capture_output=True, text=True, check=True)
-        for how in ("late", "real")
-    )
-    number, *shapes = late.stdout.splitlines()
-    assert int(number) > 30
-    assert shapes == real.stdout.splitlines()[1:]
-
-
-def test_what_a_record_cannot_be_stays_a_dataclass() -> None:
-    with late_dataclasses():
-        from dataclasses import dataclass as given
-
-        @given
-        class Plain:
-            x: int
-            told: list[int] = field(default_factory=list, init=False)
-
-        @given(order=True)
-        class Ordered:
-            x: int
-
-        @given
-        class Begun:
-            x: int
-            by: InitVar[int]
-
-            def __post_init__(self, by: int) -> None:
-                self.x += by
-
-        @given
-        class Below(Begun):
-            y: int = 3
-
-    assert dataclasses.dataclass is dataclass
-    assert (Plain(1).told, Plain(1) == Plain(1), Ordered(1) < Ordered(2)) == ([], True, True)
-    assert (Begun(1, by=2).x, Below(1, 2).x) == (3, 3)

@@ -27,10 +27,8 @@ def open_app(scope: Scope) -> int:
             remedy="Set TERM to what the terminal is (xterm-256color, tmux-256color), or use memdeck search QUERY.",
         )
 
-    from core import SourceOffers, late_dataclasses, open_memory, start_log, user_state_dir
-
-    with late_dataclasses():
-        from tui.app import run_app
+    from core import SourceOffers, open_memory, start_log, user_state_dir
+    from tui.app import run_app
     from tui.options import AppOptions
 
     environ, home = os.environ, Path.home()
