@@ -24,7 +24,10 @@ class TranscriptIntake(Protocol):
 
 @runtime_checkable
 class LineMapped(Protocol):
-    """A document whose lines stand elsewhere: `line_map` has the physical line of each."""
+    """A document in lines that stand elsewhere: `line_map` has the physical line of each."""
+
+    @property
+    def lines(self) -> tuple[str, ...]: ...
 
     @property
     def line_map(self) -> tuple[int, ...]: ...
@@ -50,9 +53,13 @@ class IntakeSessions:
         if file is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         document = self._intake.read(file, fresh=True)
+        text = document.text
+        line_map: tuple[int, ...] = ()
+        if isinstance(document, LineMapped):
+            text, line_map = "".join(f"{line}\n" for line in document.lines), document.line_map
         return MaskedSession(
-            text=document.text,
-            line_map=document.line_map if isinstance(document, LineMapped) else (),
+            text=text,
+            line_map=line_map,
             title=document.title or "",
             dialect=document.dialect,
             date_ms=document.date_ms,
