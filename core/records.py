@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -45,11 +45,10 @@ def _record(
             if slots:
                 methods |= {"__getstate__": _state, "__setstate__": _set_state}
         if eq:
-            compared = [each for each in fields(made) if each.compare]  # type: ignore[arg-type]
-            methods["__eq__"] = _equality(_values_of(each.name for each in compared))
+            values = _values_of(tuple(each.name for each in fields(made) if each.compare))  # type: ignore[arg-type]
+            methods["__eq__"] = _equality(values)
             if not has_hash:
-                hashed = [each.name for each in compared if each.hash is not False]
-                made.__hash__ = _hashing(_values_of(hashed)) if frozen else None  # type: ignore[assignment]
+                made.__hash__ = _hashing(values) if frozen else None  # type: ignore[assignment]
         for name, method in methods.items():
             if name not in own:
                 setattr(made, name, method)
@@ -97,8 +96,6 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
     for each in fields(owner):  # type: ignore[arg-type]
         name = each.name
         parameter, value = name, name
-        if not each.init and each.default_factory is MISSING:
-            continue
         if each.default is not MISSING:
             known[f"_default_{name}"] = each.default
             parameter = f"{name}=_default_{name}"
@@ -106,10 +103,7 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
             known[f"_make_{name}"] = each.default_factory
             parameter = f"{name}=_left_out"
             value = f"_make_{name}() if {name} is _left_out else {name}"
-        if each.init:
-            (by_name if each.kw_only else positional).append(parameter)
-        else:
-            value = f"_make_{name}()"
+        (by_name if each.kw_only else positional).append(parameter)
         slot = getattr(owner, name, None)
         if frozen and isinstance(slot, MemberDescriptorType):
             known[f"_set_{name}"] = slot.__set__
@@ -129,8 +123,7 @@ def _written_init(owner: type[object], *, frozen: bool) -> Callable[..., None]:
     return written
 
 
-def _values_of(several: Iterable[str]) -> Callable[[object], tuple[object, ...]]:
-    names = tuple(several)
+def _values_of(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
     if len(names) > 1:
         return attrgetter(*names)
     return lambda record: tuple(getattr(record, name) for name in names)

@@ -26,6 +26,7 @@ from core.errors import EmbeddingError, ProviderUnavailable
 from core.settings import settings_of
 from core.types import SearchRequest
 from tests.local_model import TEXTS, vectors
+from tests.started import noted
 from tests.waiting import is_dead, wait_for
 
 LONG = ["a rather long document " * 60] * 400
@@ -35,15 +36,7 @@ NOTES = {f"memory/n{n}.md": f"# Note {n}\n\nThe kiln {n} fires at cone {n % 9}.\
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[EmbeddingProcess]:
     """The processes for embedding that are started."""
-    processes: list[EmbeddingProcess] = []
-    begin = EmbeddingProcess.__init__
-
-    def noting(self: EmbeddingProcess, *args: object) -> None:
-        begin(self, *args)  # type: ignore[arg-type]
-        processes.append(self)
-
-    monkeypatch.setattr(EmbeddingProcess, "__init__", noting)
-    return processes
+    return noted(monkeypatch, EmbeddingProcess)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.errors import StoreError
 from core.search import literal, parts
 from core.search.literal import Literals, holds
 from core.search.rows import FoldedTexts, Rows
@@ -163,3 +164,12 @@ def test_a_word_of_which_many_texts_have_another_form_is_settled_exactly_where_i
         assert WordRows(shelf.database).settle(exactly=exactly)
         count = shelf.database.count("SELECT count(*) FROM words WHERE word = 'kestrels'")
         assert count == (0 if exactly else 1)
+
+
+def test_a_damaged_keyword_table_is_told_as_what_it_is(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.put("memory/a.md", "kestrel")
+    shelf.database.run("UPDATE words SET doubtful = 1")
+    shelf.database.run("UPDATE chunks_fts_data SET block = x'ffffffffffffffff' WHERE id > 10")
+    with pytest.raises(StoreError):
+        WordRows(shelf.database).settle()

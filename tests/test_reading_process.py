@@ -24,6 +24,7 @@ from core.sync.reading_process import ReadingProcess, processes_for
 from core.text.tokens import TokenCounter
 from core.types import Document, ScannedFile, SearchRequest
 from tests.session_bench import AGENTS
+from tests.started import noted
 from tests.transcript_home import copy_samples
 from tests.waiting import is_dead, wait_for
 
@@ -39,16 +40,8 @@ SAMPLES = ("claude-code", "codex", "gemini", "openclaw-jsonl", "opencode", "pi")
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> list[ReadingProcess]:
     """The reading processes that are started, two for each source whatever its size."""
-    started: list[ReadingProcess] = []
-    begin = ReadingProcess.__init__
-
-    def noting(self: ReadingProcess, *args: object) -> None:
-        begin(self, *args)  # type: ignore[arg-type]
-        started.append(self)
-
-    monkeypatch.setattr(ReadingProcess, "__init__", noting)
     monkeypatch.setattr(reading_process, "processes_for", lambda size: 2)
-    return started
+    return noted(monkeypatch, ReadingProcess)
 
 
 def rows(store: Path) -> list[tuple[object, ...]]:

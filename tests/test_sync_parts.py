@@ -12,6 +12,8 @@ from core.sources.transcripts import reading
 from core.store.database import Database
 from core.sync import keyword_job, session_intake
 from core.sync.growth import StoredSessions
+from core.sync.reading import Outcome
+from core.types import ScannedFile
 from tests.growing import FILES, user
 
 TURNS = 120
@@ -140,8 +142,17 @@ def test_a_document_that_was_rewritten_meanwhile_is_noticed(
         assert found is not None
         return session_intake.replace(found, hash="another")
 
+    whole: list[str] = []
+    read_whole = keyword_job.ReadAhead.read_whole
+
+    def noted(self: keyword_job.ReadAhead, file: ScannedFile) -> Outcome:
+        whole.append(file.path)
+        return read_whole(self, file)
+
     monkeypatch.setattr(StoredSessions, "recall", of_another)
+    monkeypatch.setattr(keyword_job.ReadAhead, "read_whole", noted)
     assert memory.sync().failed == 0
+    assert len(whole) == 1
     with Database.open(tmp_path / "index.sqlite", read_only=True) as database:
         assert database.count("SELECT count(*) = max(ordinal) + 1 FROM chunks") == 1
     assert memory.search(SearchRequest("needle")).hits

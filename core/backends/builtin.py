@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from core.backends.base import PartialListener, Standing
-from core.backends.query_vectors import PendingVector, QueryVectors
+from core.backends.query_vectors import QueryVectors
 from core.backends.readers import Reader, ReaderPool
 from core.embedding.base import Embedder, Vector
 from core.embedding.select import Selection
@@ -40,7 +40,7 @@ class _Asking:
 
     failover: Failover
     embedder: Embedder | None = None
-    pending: PendingVector | None = None
+    pending: Future[Vector] | None = None
     warning: str | None = None
 
 

@@ -24,10 +24,7 @@ class TranscriptIntake(Protocol):
 
 @runtime_checkable
 class LineMapped(Protocol):
-    """A document in lines that stand elsewhere: `line_map` has the physical line of each."""
-
-    @property
-    def lines(self) -> tuple[str, ...]: ...
+    """A document whose lines stand elsewhere: `line_map` has the physical line of each."""
 
     @property
     def line_map(self) -> tuple[int, ...]: ...
@@ -53,13 +50,9 @@ class IntakeSessions:
         if file is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         document = self._intake.read(file, fresh=True)
-        text = document.text
-        line_map: tuple[int, ...] = ()
-        if isinstance(document, LineMapped):
-            text, line_map = "".join(f"{line}\n" for line in document.lines), document.line_map
         return MaskedSession(
-            text=text,
-            line_map=line_map,
+            text=document.text,
+            line_map=document.line_map if isinstance(document, LineMapped) else (),
             title=document.title or "",
             dialect=document.dialect,
             date_ms=document.date_ms,

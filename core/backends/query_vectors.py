@@ -4,42 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from core.embedding.base import Embedder, Vector
 from core.errors import EmbeddingError
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 KEPT = 256
-
-
-class PendingVector:
-    """A vector that is being made. (The standard library's Future takes as long to import as the vector to make.)"""
-
-    def __init__(self, vector: Vector | None = None) -> None:
-        self._done = threading.Event()
-        self._vector = vector
-        self._error: EmbeddingError | None = None
-        if vector is not None:
-            self._done.set()
-
-    def done(self) -> bool:
-        return self._done.is_set()
-
-    def result(self, timeout: float | None = None) -> Vector:
-        """The vector, waited for. Raises EmbeddingError, and TimeoutError when it does not come within `timeout`."""
-        if not self._done.wait(timeout):
-            raise TimeoutError
-        if self._error is not None:
-            raise self._error
-        assert self._vector is not None
-        return self._vector
-
-    def came(self, vector: Vector) -> None:
-        self._vector = vector
-        self._done.set()
-
-    def failed(self, error: EmbeddingError) -> None:
-        self._error = error
-        self._done.set()
 
 
 class QueryVectors:
@@ -50,36 +23,40 @@ class QueryVectors:
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
-    def start(self, embedder: Embedder, query: str) -> PendingVector:
-        """Begin to embed `query`.
+    def start(self, embedder: Embedder, query: str) -> Future[Vector]:
+        """Begin to embed `query`; the future holds its vector or raises EmbeddingError.
 
         Whoever gives up on it just stops waiting: the vector is kept for the next time.
         """
+        from concurrent.futures import Future
+
+        future: Future[Vector] = Future()
         key = (embedder.identity.key, query)
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None:
                 self._kept.move_to_end(key)
-        pending = PendingVector(kept)
-        if kept is None:
-            threading.Thread(target=self._make, args=(embedder, key, pending), name="memdeck-query").start()
-        return pending
+        if kept is not None:
+            future.set_result(kept)
+            return future
+        threading.Thread(target=self._make, args=(embedder, key, future), name="memdeck-query").start()
+        return future
 
     def close(self) -> None:
         """Cancel what is being embedded."""
         self._closing.set()
 
-    def _make(self, embedder: Embedder, key: tuple[str, str], pending: PendingVector) -> None:
+    def _make(self, embedder: Embedder, key: tuple[str, str], future: Future[Vector]) -> None:
         try:
             vector = embedder.embed_query(key[1], self._closing)
         except EmbeddingError as error:
-            pending.failed(error)
+            future.set_exception(error)
             return
         except Exception as error:
-            pending.failed(EmbeddingError(f"{type(error).__name__}: {error}"))
+            future.set_exception(EmbeddingError(f"{type(error).__name__}: {error}"))
             return
         with self._lock:
             self._kept[key] = vector
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        pending.came(vector)
+        future.set_result(vector)

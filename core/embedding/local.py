@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.courtesy import Courtesy
 from core.embedding.base import EmbedderLimits, ModelProfile, Vector, normalised
@@ -28,37 +27,26 @@ from core.errors import EmbeddingError
 from core.records import record
 from core.types import EmbeddingIdentity
 
-if TYPE_CHECKING:
-    from core.embedding.one_text import OneTextModel
-    from core.embedding.word_pieces import WordPieces
-
 BATCH_TOKENS = 256
 """Tokens of one run, padding included: on CPUs as fast as larger runs or faster, and a query competes with little."""
 
 REQUEST_ROWS = 32
 
-SHORT_TOKENS = 48
-"""A query of so many is as fast on numpy."""
-
 
 @record(frozen=True, slots=True)
 class LocalModel:
-    """Which model, and how its files are found when it is first needed; `find` raises ProviderUnavailable.
-
-    `pinned` says that the files are those that are installed with memdeck, whose layout is known.
-    """
+    """Which model, and how its files are found when it is first needed; `find` raises ProviderUnavailable."""
 
     identity: EmbeddingIdentity
     profile: ModelProfile
     find: Callable[[], ModelFiles] = field(repr=False)
-    pinned: bool = False
 
 
 def minilm(cache_dir: Path) -> LocalModel:
     """The model that is installed with memdeck; nothing is read until it is needed."""
     recipe = f"sha256 {MODEL_SHA256[:16]}, {DEFAULT_TOKENS} tokens, mean"
     identity = EmbeddingIdentity("local", DEFAULT_MODEL, dims=DEFAULT_DIMS, recipe=recipe)
-    return LocalModel(identity, profile_of(DEFAULT_MODEL), partial(default_model, cache_dir), pinned=True)
+    return LocalModel(identity, profile_of(DEFAULT_MODEL), partial(default_model, cache_dir))
 
 
 def own_model(folder: Path, cache_dir: Path) -> LocalModel:
@@ -73,8 +61,7 @@ class LocalEmbedder:
     """Embeds on onnxruntime alone; without `model` with the model that is installed with memdeck.
 
     Documents run in small batches on low-priority threads, one a core unless `threads` says otherwise. A query runs on
-    the caller's thread: a short one with the installed model on numpy, which loads at once; of others the first of a
-    process on a session that loads fast, later ones on the one that runs fast.
+    the caller's thread: the first of a process on a model that loads fast, later ones on the one that runs fast.
     Missing or damaged files raise ProviderUnavailable at every use, so that a repair is noticed.
     """
 
@@ -98,8 +85,6 @@ class LocalEmbedder:
         self._threads: BatchThreads | None = None
         self._files: ModelFiles | None = None
         self._tokenizer: OnnxTokenizer | None = None
-        self._word_pieces: WordPieces | None = None
-        self._one_text: OneTextModel | None = None
         self._quick: OnnxModel | None = None
         self._fast: OnnxModel | None = None
         self._following: threading.Thread | None = None
@@ -126,10 +111,10 @@ class LocalEmbedder:
 
     def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
         raise_if_cancelled(cancel)
-        tokens = self._query_tokens(text)
-        model = self._query_model(len(tokens))
+        files, tokenizer = self._loaded_files()
+        model = self._query_model()
         raise_if_cancelled(cancel)
-        return normalised(model.run([tokens])[0])
+        return normalised(model.run([tokenizer.encode(files.query_prefix + text)])[0])
 
     def elsewhere(self, threads: int | None, cancel: threading.Event | None = None) -> Callable[[], LocalEmbedder]:
         """What makes it in another process, of the files as they are now. Raises ProviderUnavailable."""
@@ -142,7 +127,7 @@ class LocalEmbedder:
         self._closed.set()
         with self._lock:
             threads, self._threads = self._threads, None
-            self._quick = self._fast = self._tokenizer = self._word_pieces = self._one_text = None
+            self._quick = self._fast = self._tokenizer = None
         if threads is not None:
             threads.close()
 
@@ -154,28 +139,10 @@ class LocalEmbedder:
                 self._tokenizer = OnnxTokenizer(self._files)
             return self._files, self._tokenizer
 
-    def _query_tokens(self, text: str) -> list[int]:
-        """The tokens of a query; the library that reads all kinds of text is loaded for one that needs it."""
-        self._raise_if_closed()
-        if self._model.pinned and self._tokenizer is None:
-            from core.embedding.word_pieces import WordPieces
-
-            with self._lock:
-                if self._word_pieces is None:
-                    self._word_pieces = WordPieces(self._model.find().tokenizer)
-                pieces = self._word_pieces
-            tokens = pieces.encode(text)
-            if tokens is not None:
-                return tokens
-        files, tokenizer = self._loaded_files()
-        return tokenizer.encode(files.query_prefix + text)
-
-    def _query_model(self, tokens: int) -> OnnxModel | OneTextModel:
+    def _query_model(self) -> OnnxModel:
         fast, quick = self._fast, self._quick
         if fast is not None:
             return fast
-        if self._model.pinned and tokens <= SHORT_TOKENS:
-            return self._one_text_model()
         if quick is not None:
             self._follow_with_fast()
             return quick
@@ -186,15 +153,6 @@ class LocalEmbedder:
         if model is None:
             raise EmbeddingError("the embedder is closed")
         return model
-
-    def _one_text_model(self) -> OneTextModel:
-        from core.embedding.one_text import OneTextModel
-
-        with self._lock:
-            self._raise_if_closed()
-            if self._one_text is None:
-                self._one_text = OneTextModel(self._model.find().model)
-            return self._one_text
 
     def _fast_model(self) -> OnnxModel:
         with self._loading_fast:

@@ -11,12 +11,12 @@ import apsw
 from core.regexes import late_regex
 from core.search.evidence import rarity
 from core.search.keyword import quoted
-from core.search.parts import Parts, TooMany, parts_of
+from core.search.parts import Parts, TooMany, has_half_a_pair, parts_of
 from core.search.query import Query
 from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
 from core.store.database import id_array
-from core.text.analysis import blank_signs, fold, joins_words, spell, split_scripts, words
+from core.text.analysis import blank_signs, fold, holds_folded, joins_words, spell, split_scripts, words
 from core.text.stopwords import stop_words
 
 MOST_CANDIDATES = 400
@@ -128,7 +128,7 @@ class Literals:
     def _by_words(self, needle: str, most: int) -> list[int] | None:
         """Chunks that hold the needle's rarest run of words as a phrase; None when it has no words that tell."""
         spelled = [word for word in words(spell(needle)) if word.strip("_")]
-        if not spelled or _is_half_a_pair(needle):
+        if not spelled or has_half_a_pair(needle):
             return None
         stopped = stop_words(spelled) if len(spelled) > WINDOW else frozenset()
         counts = {
@@ -160,7 +160,7 @@ class Literals:
         """Those whose folded text holds the needle; None when they are more than `most`."""
         found = []
         for chunk_id, text in rows:
-            if needle in (text.lower() if text.isascii() and " " not in needle else fold(text)):
+            if holds_folded(text, needle):
                 found.append(chunk_id)
                 if len(found) > most:
                     return None
@@ -237,12 +237,6 @@ class Literals:
 
 def _is_sentence(needle: str) -> bool:
     return len(words(needle)) > LONGEST_PART and blank_signs(needle) == needle
-
-
-def _is_half_a_pair(needle: str) -> bool:
-    """Whether one end is a single character of a script that the index knows in pairs only."""
-    runs = [] if needle.isascii() else list(split_scripts(needle))
-    return any(script == "unspaced" and len(run) == 1 for run, script in (*runs[:1], *runs[-1:]))
 
 
 def _names_of(path: str) -> tuple[str, str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import apsw
@@ -27,22 +26,18 @@ class TooMany(Exception):
 
 
 class _Run(NamedTuple):
-    """A run of one way of writing, and whether it begins and ends the text that it is from."""
+    """A run of one way of writing; whether it begins or ends its text, and may there be a part of a longer word."""
 
     text: str
     script: Script
     is_first: bool
     is_last: bool
+    is_part: bool
 
     @property
-    def is_end(self) -> bool:
-        """Whether a longer word may hold it."""
-        return self.script == "word" and (self.is_first or self.is_last)
-
-    @property
-    def tells(self) -> bool:
-        """Whether few texts hold it, be it in a word."""
-        return self.script != "word" or len(self.text) >= SHORTEST_PART
+    def is_half_a_pair(self) -> bool:
+        """Whether the index may have it in pairs alone."""
+        return self.script == "unspaced" and len(self.text) == 1 and (self.is_first or self.is_last)
 
 
 class Parts:
@@ -59,32 +54,40 @@ class Parts:
         """
         conditions: list[str] = []
         phrase: list[str] = []
-        is_common = False
-        runs = list(_runs(needle))
-        has_parts = not whole_words and any(run.tells for run in runs)
-        for run in runs:
-            is_open = has_parts and run.is_end
-            if not is_open and self._is_told(run):
+        for run in _runs(needle):
+            is_part = run.is_part and not whole_words
+            if not is_part and self._is_told(run):
                 phrase.append(spell(run.text))
                 continue
             conditions += _phrase(phrase)
             phrase = []
-            found = self._words_with(run) if is_open else None
-            if found is not None and len(found) <= MOST_WORDS and all(map(self._vocabulary.tokens, found)):
-                if not found:
-                    return ""
-                conditions.append(f"({' OR '.join(map(quoted, found))})")
-            is_common |= found is not None and len(found) > MOST_WORDS and run.text == needle
+            condition = self._any_word_with(run) if is_part else None
+            if condition == "":
+                return ""
+            if condition is not None:
+                conditions.append(condition)
         conditions += _phrase(phrase)
-        if is_common:
-            raise TooMany
         return f"body : ({' AND '.join(conditions)})" if conditions else None
 
     def _is_told(self, run: _Run) -> bool:
         """Whether the index knows this run by itself."""
-        if run.script == "unspaced" and len(run.text) == 1 and (run.is_first or run.is_last):
-            return False  # it may be in pairs only
-        return run.script == "cjk" or bool(self._vocabulary.tokens(run.text))
+        return not run.is_half_a_pair and (run.script == "cjk" or bool(self._vocabulary.tokens(run.text)))
+
+    def _any_word_with(self, run: _Run) -> str | None:
+        """What to ask for the words that a run may be a part of; "" for none, None where they do not tell.
+
+        Raises TooMany.
+        """
+        found = self._words_with(run)
+        if found is None:
+            return None
+        if len(found) > MOST_WORDS:
+            if run.is_first and run.is_last:
+                raise TooMany
+            return None
+        if not all(map(self._vocabulary.tokens, found)):
+            return None
+        return f"({' OR '.join(map(quoted, found))})" if found else ""
 
     def _words_with(self, run: _Run) -> list[str] | None:
         """Words that begin or end with a run, or hold it, up to one more than the most; None where none can tell."""
@@ -105,22 +108,31 @@ class Parts:
 
 def parts_of(needle: str) -> tuple[bool, bool]:
     """Whether the beginning and the end of a folded text are looked for as parts of longer words."""
-    runs = list(_runs(needle))
-    if not any(run.tells for run in runs):
-        return False, False
-    return any(run.is_end and run.is_first for run in runs), any(run.is_end and run.is_last for run in runs)
+    parts = [run for run in _runs(needle) if run.is_part]
+    return any(run.is_first for run in parts), any(run.is_last for run in parts)
+
+
+def has_half_a_pair(needle: str) -> bool:
+    """Whether an end of a folded text is a character of a script that the index knows in pairs only."""
+    return not needle.isascii() and any(run.is_half_a_pair for run in _runs(needle))
 
 
 def _phrase(texts: list[str]) -> list[str]:
     return [quoted(" ".join(texts))] if texts else []
 
 
-def _runs(needle: str) -> Iterator[_Run]:
+def _runs(needle: str) -> list[_Run]:
     """The runs of a folded text that the index has words for."""
+    found: list[tuple[str, Script, bool, bool]] = []
     offset = 0
     for piece, script in split_scripts(needle):
         plain = blank_signs(piece) if script == "word" else piece
-        for found in _RUN.finditer(plain):
-            start, end = offset + found.start(), offset + found.end()
-            yield _Run(found[0], script, start == 0, end == len(needle))
+        for run in _RUN.finditer(plain):
+            start, end = offset + run.start(), offset + run.end()
+            found.append((run[0], script, start == 0, end == len(needle)))
         offset += len(piece)
+    has_parts = any(script != "word" or len(text) >= SHORTEST_PART for text, script, _, _ in found)
+    return [
+        _Run(text, script, first, last, has_parts and script == "word" and (first or last))
+        for text, script, first, last in found
+    ]

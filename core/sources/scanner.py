@@ -36,8 +36,7 @@ NAMED_FOLDERS = 500
 
 def stat_key(found: os.stat_result) -> StatKey:
     """What `stat` says, as it is kept."""
-    values = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
-    return tuple.__new__(StatKey, values)  # for thousands: half the time of StatKey(…)
+    return StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
 
 
 class Scanner:

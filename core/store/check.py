@@ -51,8 +51,8 @@ def rows_agree(database: Database) -> bool:
     """Whether there are as many rows as chunks, and as words: a look that costs nothing, for every opening."""
     pairs = (("chunks", KEYWORD_TABLE), ("words", WORD_TABLE))
     return all(
-        database.count(f"SELECT count(*) FROM {counted}") == database.count(f"SELECT count(*) FROM {table}_docsize")
-        for counted, table in pairs
+        database.count(f"SELECT count(*) FROM {rows}") == database.count(f"SELECT count(*) FROM {table}_docsize")
+        for rows, table in pairs
     )
 
 

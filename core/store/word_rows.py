@@ -8,9 +8,10 @@ from typing import cast
 
 import apsw
 
-from core.store.database import Database, Value, id_array
+from core.store.database import Database, id_array
+from core.store.failures import translated
 from core.store.row_batches import insert_rows
-from core.text.analysis import distinct_words, fold, index_text
+from core.text.analysis import distinct_words, holds_folded, index_text
 
 WORD_TABLE = "words_trigram"
 _MOST_TEXTS = 500
@@ -69,26 +70,23 @@ class WordRows:
 
     def _stands(self, word: str, *, exactly: bool) -> bool | None:
         """Whether a chunk's text has a word, or has it in one; unless `exactly`, None after many that have not."""
-        found = self._database.connection.execute(
-            "SELECT text FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?",
-            (f'body : "{word}"',),
-        )
-        for looked_at, (text,) in enumerate(found):
-            if word in (text.lower() if text.isascii() else fold(text)):
-                return True
-            if looked_at >= _MOST_TEXTS and not exactly:
-                return None
+        sql = "SELECT text FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?"
+        connection = self._database.connection
+        with translated(self._database.path, connection):
+            for looked_at, (text,) in enumerate(connection.execute(sql, (f'body : "{word}"',))):
+                if holds_folded(text, word):
+                    return True
+                if looked_at >= _MOST_TEXTS and not exactly:
+                    return None
         return False
 
     def missing(self, texts: Iterable[str]) -> list[str]:
         """The words of some texts that are not here."""
         found = tuple(distinct_words(map(index_text, texts)))
-        rows: Iterable[tuple[Value, ...]] = ()
-        if found:
-            rows = self._database.rows(
-                "SELECT value FROM carray(?) WHERE value NOT IN (SELECT word FROM words)", (apsw.carray(found),)
-            )
-        return [str(word) for (word,) in rows]
+        if not found:
+            return []
+        absent = "SELECT value FROM carray(?) WHERE value NOT IN (SELECT word FROM words)"
+        return [str(word) for (word,) in self._database.rows(absent, (apsw.carray(found),))]
 
     def difference(self) -> tuple[list[int], list[int]]:
         """Words without trigrams and trigrams without a word, by id."""
@@ -101,8 +99,8 @@ class WordRows:
         lacking, surplus = self.difference()
         self._database.run_many(f"DELETE FROM {WORD_TABLE} WHERE rowid = ?", [(word_id,) for word_id in surplus])
         # Before new words take the ids of trigrams without a word.
-        rows = [
-            (word_id, self._database.value("SELECT word FROM words WHERE id = ?", (word_id,))) for word_id in lacking
-        ]
+        rows = self._database.rows(
+            "SELECT id, word FROM words WHERE id IN (SELECT value FROM carray(?))", (id_array(lacking),)
+        )
         insert_rows(self._database, f"{WORD_TABLE} (rowid, word)", rows)
         return len(lacking) + len(surplus) + self.add(missing)

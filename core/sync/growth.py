@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -216,3 +216,8 @@ def details_of(text: str | None) -> Record:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Lines as the text of a document."""
+    return "".join(f"{line}\n" for line in lines)

@@ -24,7 +24,7 @@ from core.sources.transcripts.ranges import stored_lines
 from core.sources.transcripts.reading import ResumePoint, SessionReading, SessionSource, session_of
 from core.sources.transcripts.render import Rendered, render, wanted_roles
 from core.store.document_reader import StoredDocument
-from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of
+from core.sync.growth import GROWTH, Growth, Remembered, StoredSessions, TimedLine, details_of, joined
 from core.sync.intake import Prepared, build_key
 from core.sync.session_counter import SessionCounter
 from core.sync.session_cuts import Cut, chunk_of, cut_lines, settled_cuts
@@ -42,7 +42,7 @@ MOST_AT_ONCE = 4 << 20
 
 @record(frozen=True, slots=True)
 class SessionDocument(Document):
-    """A transcript, read. `lines` are what was rendered in this reading: they come after the first `kept` chunks.
+    """A transcript, read. `text` is what was rendered in this reading: its `lines` come after the first `kept` chunks.
 
     These stand in the index under the hash `base`. `line_map` and `line_times` have an entry for each of the lines.
     `settled` lines will not change when the transcript grows on from `point`, `chain` is their hash.
@@ -183,7 +183,7 @@ class SessionIntake:
                 absolute=document.absolute,
                 stat=document.stat,
                 hash="",  # of no text: a transcript that returns is read
-                text="",
+                text=joined(lines),
                 warning=document.warning,
                 date_ms=document.date_ms,
                 dialect=document.dialect,
@@ -237,7 +237,7 @@ class SessionIntake:
             absolute=read.found.absolute,
             stat=_stat(read),
             hash=digest.hexdigest(),
-            text="",
+            text=joined(lines),
             warning=_warning(session, self._counts(session.unknown)),
             date_ms=session.started,
             dialect=session.dialect,

@@ -133,6 +133,11 @@ def fold(text: str) -> str:
     return folded.strip(" ")
 
 
+def holds_folded(text: str, needle: str) -> bool:
+    """Whether `text`, folded, has the folded `needle` in it, be it in a word."""
+    return needle in (text.lower() if text.isascii() and " " not in needle else fold(text))
+
+
 def words(folded: str) -> list[str]:
     """The runs of letters, digits, marks and `_` of folded text, in order; scripts without blanks stay runs."""
     return folded.translate(_WORD).split()
@@ -196,9 +201,9 @@ def spell(folded: str) -> str:
     return folded if folded.isascii() else _RUNS.sub(_spell_run, folded)
 
 
-def index_text(text: str, folded: str | None = None) -> str:
-    """What the keyword index is given for a chunk's text; `folded` is fold(text), where that is known already."""
-    return text if text.isascii() else spell(fold(text) if folded is None else folded)
+def index_text(text: str) -> str:
+    """What the keyword index is given for a chunk's text."""
+    return text if text.isascii() else spell(fold(text))
 
 
 def index_head(heading: Sequence[str], path: str) -> str:

@@ -139,7 +139,8 @@ class SessionSource:
             repeats = self._repeats(found)
             if resume is not None and resume.anchor is not None:
                 point = resume.checkpoint
-                if stat.size >= point.offset + (not is_old) and Anchor.of(file, point.offset) == resume.anchor:
+                may_go_on = stat.size > point.offset or (is_old and stat.size == point.offset)
+                if may_go_on and Anchor.of(file, point.offset) == resume.anchor:
                     parser = parser_class(wanted, repeats)
                     parser.keep = keep
                     parser.resume(point)
