@@ -125,6 +125,27 @@ print(sorted({"fastembed", "huggingface_hub", "loguru"} & set(sys.modules)))
     assert run_python(code, str(tmp_path), package="core.embedding").splitlines() == ["384", "[]"]
 
 
+@pytest.mark.parametrize("use", ["LocalEmbedder(place).embed_query('hello')", "fetched(place)"])
+def test_nothing_is_told_to_the_makers_of_the_library(tmp_path: Path, use: str) -> None:
+    code = f"""
+import contextlib, os, sys
+from pathlib import Path
+place = Path(sys.argv[1])
+os.environ.update(HOME=str(place))
+for name in ("XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"):
+    os.environ.pop(name, None)
+from core.embedding.local import LocalEmbedder
+from core.embedding.fastembed_model import FastembedEmbedder
+from core.errors import MemdeckError
+def fetched(place):
+    with contextlib.suppress(MemdeckError):
+        FastembedEmbedder("no-such-model", place, environ={{"HF_HUB_OFFLINE": "1"}}).embed_query("hello")
+{use}
+print("onnxruntime" in sys.modules, sorted(each.name for each in place.rglob("*onnxruntime*")))
+"""
+    assert run_python(code, str(tmp_path), package="core.embedding").strip() == "True []"
+
+
 def test_cancel_ends_a_long_request_soon(embedder: LocalEmbedder) -> None:
     cancel = threading.Event()
     started = threading.Event()

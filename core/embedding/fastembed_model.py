@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.embedding import telemetry
 from core.embedding.base import EmbedderLimits, Vector, normalised
 from core.embedding.fetch import fetch_model
 from core.embedding.prefixes import prefixes_of
@@ -129,6 +130,7 @@ class FastembedEmbedder:
 
     def _files(self, cancel: threading.Event | None) -> tuple[str, Path]:
         """The model's name in full and the folder that it lies in; fetches it if need be."""
+        telemetry.forbid()
         try:
             from fastembed import TextEmbedding
             from loguru import logger

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from core.embedding import telemetry
 from core.embedding.model_files import ModelFiles
 from core.errors import EmbeddingError, ProviderUnavailable
 
@@ -48,6 +49,7 @@ class OnnxModel:
 
     def __init__(self, files: ModelFiles, *, optimised: bool = True) -> None:
         """Raises ProviderUnavailable."""
+        telemetry.forbid()
         try:
             import numpy
             import onnxruntime

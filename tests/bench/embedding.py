@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from core.chunking import chunk_document, embedding_text
+from core.embedding import telemetry
 from core.embedding.apart import FEW, ApartEmbedder
 from core.embedding.local import LocalEmbedder
 from core.embedding.model_files import default_model
@@ -73,6 +74,7 @@ class Bare:
     """onnxruntime alone on rows of token ids."""
 
     def __init__(self, model: Path, rows: Sequence[Sequence[int]]) -> None:
+        telemetry.forbid()
         import numpy as np
         import onnxruntime
 
