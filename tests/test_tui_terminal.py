@@ -52,6 +52,27 @@ def run(tmp_path: Path, memory_of: Callable[..., Memory]) -> Iterator[Run]:
         terminal.close()
 
 
+def test_what_is_typed_while_the_app_starts_is_a_query(run: Run) -> None:
+    terminal = run(until="")
+    for letter in "quartz quay":
+        os.write(terminal.fd, letter.encode())
+        terminal.read(0.05, 0.05)
+    terminal.until("No hits for")
+    assert not terminal.ended
+    terminal.press("\x11")
+    assert terminal.wait() == 0
+
+
+def test_keys_in_one_piece_go_where_they_lead(run: Run) -> None:
+    terminal = run(QUERY="needle")
+    before = len(terminal.output)
+    terminal.press("\x1b[15~\x1bOQ\t/\x15machine\r")
+    terminal.until("descaling", before)
+    assert not terminal.ended
+    terminal.press("fwants\rq")
+    assert terminal.wait() == 0
+
+
 def test_q_when_browsing_quits_and_gives_the_terminal_back(run: Run) -> None:
     terminal = run(QUERY="needle")
     terminal.press("\tq")

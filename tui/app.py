@@ -20,6 +20,7 @@ from tui.bindings import BY_ID, load_keymap
 from tui.commands import Command, commands_of
 from tui.draft import Draft
 from tui.heap import REST_SECONDS, Heap, quiet_heap
+from tui.key_order import KeyOrder
 from tui.memory_app import MemoryApp
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
@@ -77,6 +78,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         self._interrupted = -TWICE_SECONDS
         self._came_from = "search"
         self.draft = Draft()
+        self._order = KeyOrder(self, super().on_event)
         self.heap: Heap | None = None
         for theme in OWN:
             self.register_theme(theme)
@@ -124,6 +126,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
             self.call_after_refresh(self.heap.settled)
             self.set_interval(REST_SECONDS, self.heap.rest)
         self.switch_mode("first_run" if self._memory is None else "search")
+        self._order.settle()
         self._greet(*self.options.notices)
 
     def on_unmount(self) -> None:
@@ -182,7 +185,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
                 self.heap.key()
             if self._memory is not None:
                 self._memory.selection.courtesy.give_way()
-        await super().on_event(event)
+        await (self._order.come if self._order.is_typed(event) else super().on_event)(event)
 
     # What screens ask for
 

@@ -1,0 +1,89 @@
+"""Keys in their order: each goes to what the keys before it have opened, however fast they come.
+
+Textual hands every key to the widget that has the focus when it comes. What comes in one piece, over a slow line or
+from a macro, would go to the widget of the first: a letter meant for a search would be a key of the screen before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from textual.app import App
+from textual.events import Event, Key, Paste
+from textual.message_pump import MessagePump
+
+LONGEST_SECONDS = 2.0
+"""How long the next key waits for one whose effect does not end."""
+_ROUNDS = 3
+"""A key, what its widget tells the screen because of it, and what gets the focus then: each goes up to the app once."""
+
+
+class KeyOrder:
+    """Keys and pastes of an app, given to `pass_on` one at a time: the next when the one before has had its effect.
+
+    A call goes behind the key through the queues of its widget, of what that is in, and of the app. Messages stay in
+    order in each, so the call comes back after the key and after all that the key has set off there.
+    """
+
+    def __init__(self, app: App[Any], pass_on: Callable[[Event], Awaitable[None]]) -> None:
+        self._app = app
+        self._pass_on = pass_on
+        self._waiting: deque[Event] = deque()
+        self._number = 0
+        self._late: asyncio.TimerHandle | None = None
+
+    @staticmethod
+    def is_typed(event: Event) -> bool:
+        """Whether it comes from the keyboard, and not from a widget that had it."""
+        return isinstance(event, Key | Paste) and not event.is_forwarded
+
+    async def come(self, event: Event) -> None:
+        """Pass a key on, now or in its turn."""
+        self._waiting.append(event)
+        if self._late is None:
+            await self._next(self._number)
+
+    def settle(self) -> None:
+        """Let no key pass until what has begun by now is there."""
+        self._follow(self._path())
+
+    async def _next(self, number: int) -> None:
+        """The effect of a key has ended, or took too long."""
+        if number != self._number:
+            return
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        if self._waiting:
+            path = self._path()
+            try:
+                await self._pass_on(self._waiting.popleft())
+            finally:
+                self._follow(path)
+
+    def _path(self) -> list[MessagePump]:
+        """The queues through which a key goes: from the widget that gets it up to the app."""
+        return [*(self._app.focused or self._app.screen).ancestors_with_self]
+
+    def _follow(self, path: Sequence[MessagePump]) -> None:
+        self._number += 1
+        if self._late is not None:
+            self._late.cancel()
+        too_late = (self._app.call_later, self._next, self._number)
+        self._late = asyncio.get_running_loop().call_later(LONGEST_SECONDS, *too_late)
+        self._step(self._number, _ROUNDS, path)
+
+    def _step(self, number: int, rounds: int, path: Sequence[MessagePump]) -> None:
+        """Go on with the next queue of the path that still takes something, or with the next round."""
+        if number != self._number:
+            return
+        for at, pump in enumerate(path):
+            if pump.call_later(self._step, number, rounds, path[at + 1 :]):
+                return
+        if rounds > 1:
+            self._step(number, rounds - 1, self._path())
+        else:
+            self._app.call_later(self._next, number)
