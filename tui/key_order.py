@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from textual.app import App
@@ -72,8 +73,8 @@ class KeyOrder:
         self._number += 1
         if self._late is not None:
             self._late.cancel()
-        too_late = (self._app.call_later, self._next, self._number)
-        self._late = asyncio.get_running_loop().call_later(LONGEST_SECONDS, *too_late)
+        too_late = partial(self._app.call_later, self._next, self._number)
+        self._late = asyncio.get_running_loop().call_later(LONGEST_SECONDS, too_late)
         self._step(self._number, _ROUNDS, path)
 
     def _step(self, number: int, rounds: int, path: Sequence[MessagePump]) -> None:
