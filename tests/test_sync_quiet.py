@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import apsw
+
 from core.settings.model import Settings
 from core.sync.intake import Intake, MemoryIntake
+from core.sync.writer import SETTLE_DOCUMENTS
 from core.text.tokens import TokenCounter
 from tests.workbench import Bench
 
@@ -48,3 +51,15 @@ def test_a_command_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     time.sleep(0.5)
     here.worker.stop()
     assert here.counter.loads == 0
+
+
+def test_what_much_writing_left_in_memory_is_let_go(tmp_path: Path) -> None:
+    here = QuietBench(tmp_path, resident=True)
+    for number in range(SETTLE_DOCUMENTS):
+        here.write(
+            f"memory/{number}.md", "\n\n".join(f"Paragraph {n} of note {number}: {n * number}." for n in range(80))
+        )
+    before = apsw.memory_used()
+    here.sync()
+    here.until(lambda: apsw.memory_used() - before < 2_000_000)
+    here.worker.stop()

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from core.spare_memory import give_back_free_pages
+
 REST_SECONDS = 5.0
 """How often it is looked whether there is garbage worth a collection."""
 QUIET_SECONDS = 2.0
@@ -41,6 +43,7 @@ class Heap:
         if young + old * _SELDOM[1] >= WORTH and is_quiet:
             self._last_rest = now
             gc.collect()
+            give_back_free_pages()
             if not self._is_final:  # what is loaded at first use is here by now
                 self._is_final = True
                 gc.freeze()

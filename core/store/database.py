@@ -323,6 +323,10 @@ class Database:
         """Write the log into the file and give its space back; False while a search needs it. Raises StoreError."""
         return self.count("PRAGMA wal_checkpoint(TRUNCATE)") == 0
 
+    def release_cache(self) -> None:
+        """Let go of the pages that much writing has left in memory; what is needed again is read again."""
+        self.rows("PRAGMA shrink_memory")
+
     @property
     def is_replaced(self) -> bool:
         """Whether another file (or none) lies at the path now; for a frozen reader also whether the file changed."""

@@ -148,6 +148,7 @@ class WriterRole:
         """After much writing, and while nobody calls: searches then read fewer parts of the keyword tables."""
         if self._documents.settle(self._called):
             self._unsettled = 0
+            self._database.release_cache()
 
     def _ask_by_the_clock(self) -> None:
         interval = self._options.interval_seconds
