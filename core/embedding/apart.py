@@ -11,7 +11,7 @@ from core.courtesy import Courtesy
 from core.embedding.base import Embedder, EmbedderLimits, ModelProfile, Vector
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
-from core.spare_memory import give_back_large_blocks
+from core.spare_memory import give_back_free_pages
 from core.types import EmbeddingIdentity
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ AT_ONCE = 2
 """Requests: while one is written to the index the next is being made."""
 MOST_FAILURES = 3
 """So often in a row may a process end by itself; after that all is embedded here."""
+LONG_CHARACTERS = 300
+"""A text from which on the model's steps leave much memory behind."""
 _LOOK_SECONDS = 0.05
 
 
@@ -50,7 +52,6 @@ class ApartEmbedder:
         self._lock = threading.Lock()
         self._process: EmbeddingProcess | None = None
         self._failures = 0
-        self._is_slim = False
         self._is_closed = False
 
     @property
@@ -79,12 +80,17 @@ class ApartEmbedder:
                 return made
             if process.failed:
                 break
-        self._keep_slim()
-        return self._here.embed_documents(texts, cancel)
+        try:
+            return self._here.embed_documents(texts, cancel)
+        finally:
+            give_back_free_pages()
 
     def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
-        self._keep_slim()
-        return self._here.embed_query(text, cancel)
+        try:
+            return self._here.embed_query(text, cancel)
+        finally:
+            if len(text) >= LONG_CHARACTERS:
+                give_back_free_pages()
 
     def close(self) -> None:
         self._here.close()
@@ -93,12 +99,6 @@ class ApartEmbedder:
             process, self._process = self._process, None
         if process is not None:
             process.close()
-
-    def _keep_slim(self) -> None:
-        """Before the model is loaded here."""
-        if not self._is_slim:
-            self._is_slim = True
-            give_back_large_blocks()
 
     def _process_for(self, texts: Sequence[str], cancel: threading.Event | None) -> EmbeddingProcess | None:
         """The process that is up, or a new one if these texts are worth it."""

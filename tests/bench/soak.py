@@ -36,9 +36,9 @@ from pty_app import ROOT, PtyApp, Use, first_in_line, quiet_environ
 from core import open_memory
 
 _SAMPLE = ROOT / "tui" / "cli" / "demo" / "workspace"
-# None has a q, which leaves the app where a machine at its limit has the keys come before the screen that they are for.
 _QUERIES = (
     "certificate",
+    "quay request",
     "gateway storm",
     "why not forecasts",
     '"salt wedge"',
