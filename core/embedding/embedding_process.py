@@ -13,7 +13,7 @@ Made = list[Vector | EmbeddingError] | EmbeddingError
 """What came of a request: an outcome for each text, or the error of all of them."""
 
 IDLE_SECONDS = 30.0
-"""How long it waits for more to do: a start costs most of a second of CPU, and the memory of a model is worth having back."""
+"""How long it waits for more to do: a start costs most of a second of CPU, but the memory of a model is worth much."""
 _NICENESS = 10
 
 
