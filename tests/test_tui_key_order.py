@@ -122,13 +122,15 @@ async def test_keys_wait_for_one_that_takes_time_but_not_for_ever(monkeypatch: p
 
         slow.free.clear()
         monkeypatch.setattr(key_order, "LONGEST_SECONDS", 0.1)
-        for key in "sde":
+        for key in "sdefgh":
             app.post_message(Key(key, key))
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.05)
+        assert len(app.order._waiting) == 5
+        await asyncio.sleep(0.15)  # not as often as there are keys
         assert not app.order._waiting
         slow.free.set()
         await pilot.pause(0.1)
-        assert slow.got == "asbcsde"
+        assert slow.got == "asbcsdefgh"
 
 
 async def test_a_widget_that_goes_with_its_key_holds_nothing_up() -> None:

@@ -17,7 +17,7 @@ from textual.events import Event, Key, Paste
 from textual.message_pump import MessagePump
 
 LONGEST_SECONDS = 2.0
-"""How long the next key waits for one whose effect does not end."""
+"""How long keys wait for one whose effect does not end; then all go on, so that one can leave a screen that hangs."""
 _ROUNDS = 3
 """A key, what its widget tells the screen because of it, and what gets the focus then: each goes up to the app once."""
 
@@ -51,17 +51,18 @@ class KeyOrder:
         """Let no key pass until what has begun by now is there."""
         self._follow(self._path())
 
-    async def _next(self, number: int) -> None:
-        """The effect of a key has ended, or took too long."""
+    async def _next(self, number: int, most: int | None = 1) -> None:
+        """The effect of a key has ended: pass on the next, or as many as there are when it took too long."""
         if number != self._number:
             return
         if self._late is not None:
             self._late.cancel()
             self._late = None
-        if self._waiting:
-            path = self._path()
+        path = self._path()
+        passing = [self._waiting.popleft() for _ in range(len(self._waiting))[:most]]
+        for event in passing:
             try:
-                await self._pass_on(self._waiting.popleft())
+                await self._pass_on(event)
             finally:
                 self._follow(path)
 
@@ -73,7 +74,7 @@ class KeyOrder:
         self._number += 1
         if self._late is not None:
             self._late.cancel()
-        too_late = partial(self._app.call_later, self._next, self._number)
+        too_late = partial(self._app.call_later, self._next, self._number, None)
         self._late = asyncio.get_running_loop().call_later(LONGEST_SECONDS, too_late)
         self._step(self._number, _ROUNDS, path)
 
