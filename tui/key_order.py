@@ -19,7 +19,7 @@ from textual.message_pump import MessagePump
 LONGEST_SECONDS = 2.0
 """How long keys wait for one whose effect does not end; then all go on, so that one can leave a screen that hangs."""
 _ROUNDS = 3
-"""A key, what its widget tells the screen because of it, and what gets the focus then: each goes up to the app once."""
+"""A key, what its widget tells the screen because of it, what gets the focus because of that: each goes up once."""
 
 
 class KeyOrder:
@@ -78,14 +78,15 @@ class KeyOrder:
         self._late = asyncio.get_running_loop().call_later(LONGEST_SECONDS, too_late)
         self._step(self._number, _ROUNDS, path)
 
-    def _step(self, number: int, rounds: int, path: Sequence[MessagePump]) -> None:
+    def _step(self, number: int, left: int, path: Sequence[MessagePump], at: int = 0) -> None:
         """Go on with the next queue of the path that still takes something, or with the next round."""
         if number != self._number:
             return
-        for at, pump in enumerate(path):
-            if pump.call_later(self._step, number, rounds, path[at + 1 :]):
+        for following, pump in enumerate(path[at:], at + 1):
+            if pump.call_later(self._step, number, left, path, following):
                 return
-        if rounds > 1:
-            self._step(number, rounds - 1, self._path())
+        then = self._path()
+        if left == _ROUNDS or (left > 1 and then[0] is not path[0]):
+            self._step(number, left - 1, then)
         else:
             self._app.call_later(self._next, number)
