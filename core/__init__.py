@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from core.settings.trust import distrust_workspace_file as distrust_workspace_file
     from core.settings.trust import trust_workspace_file as trust_workspace_file
     from core.sources.transcripts.view import SessionView as SessionView
+    from core.spare_memory import give_back_free_pages as give_back_free_pages
     from core.status import status_json as status_json
     from core.sync.session_list import SessionInfo as SessionInfo
     from core.text.headings import Outline as Outline
@@ -121,6 +122,7 @@ _PLACES = {
     "distrust_workspace_file": "core.settings.trust",
     "field_docs": "core.settings.loaded",
     "get_json": "core.agent_tools",
+    "give_back_free_pages": "core.spare_memory",
     "guide": "core.tool_guide",
     "guide_json": "core.tool_guide",
     "late_regex": "core.regexes",

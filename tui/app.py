@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from textual import work
+from textual.actions import ActionParseResult
+from textual.dom import DOMNode
 from textual.events import Event, Key
 from textual.widgets import Input
+from textual.worker import Worker
 
 from core import Hit, Memory, SearchMode, SearchResult
 from tui import later
-from tui.bindings import BY_ID, load_keymap
+from tui.bindings import BY_ID, MOVES, NEED_SHOWN, load_keymap
 from tui.commands import Command, commands_of
 from tui.draft import Draft
 from tui.heap import REST_SECONDS, Heap, quiet_heap
-from tui.key_order import KeyOrder
+from tui.key_order import LOOK_SECONDS, KeyOrder
 from tui.memory_app import MemoryApp
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
@@ -31,6 +35,8 @@ from tui.trace import Trace
 from tui.widgets.top_bar import TABS
 
 TWICE_SECONDS = 2.0
+IN_STEP_SECONDS = 3.5
+"""How long an action waits for what it is about to be shown; keys behind it wait as well, and a little longer."""
 
 
 def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
@@ -186,6 +192,52 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
             if self._memory is not None:
                 self._memory.selection.courtesy.give_way()
         await (self._order.come if self._order.is_typed(event) else super().on_event)(event)
+
+    # Keys are about what the keys before them have led to, not about what is still shown
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        screen, act = self.screen, super().run_action
+        if (
+            isinstance(screen, DeckScreen)
+            and not screen.is_in_step
+            and (action in NEED_SHOWN or (action in MOVES and screen.moves_wait))
+        ):
+            self.once_in_step(screen, lambda: act(action, default_namespace, namespaces), anyway=action in MOVES)
+            return True
+        return await act(action, default_namespace, namespaces)
+
+    def once_in_step(self, screen: DeckScreen, act: Callable[[], object], *, anyway: bool = False) -> None:
+        """Do something when a screen shows what its row in force points at; keys wait until it is done.
+
+        If that takes too long, it is not done, or `anyway` if it is only a move.
+        """
+        self.hold_keys(self._act_in_step(screen, act, anyway=anyway))
+
+    def hold_keys(self, worker: Worker[Any]) -> None:
+        """Keys wait until a worker is done: where it leads, they are to go."""
+        self._order.hold(worker)
+
+    @work(exclusive=True, group="in-step", exit_on_error=False)
+    async def _act_in_step(self, screen: DeckScreen, act: Callable[[], object], *, anyway: bool) -> None:
+        end = time.monotonic() + IN_STEP_SECONDS
+        while not screen.is_in_step:
+            if screen is not self.screen:
+                return
+            if time.monotonic() > end:
+                if anyway:
+                    break
+                self.say("not shown yet: press the key again", "warning")
+                return
+            screen.hurry()
+            await asyncio.sleep(LOOK_SECONDS)
+        done = act()
+        if inspect.isawaitable(done):
+            await done
 
     # What screens ask for
 

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.spare_memory import give_back_free_pages
+from core import give_back_free_pages
 
 REST_SECONDS = 5.0
 """How often it is looked whether there is garbage worth a collection."""
 QUIET_SECONDS = 2.0
 """How long no key came when garbage is looked for."""
-LONGEST_SECONDS = 30.0
+LONGEST_SECONDS = 10.0
 """How long one who types without a pause puts it off: it takes longer the more there is, and memory with it."""
 WORTH = 20
 """Collections of the young that make a full one worth its time."""

@@ -15,9 +15,11 @@ from typing import Any
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.message_pump import MessagePump
+from textual.worker import Worker
 
-LONGEST_SECONDS = 2.0
+LONGEST_SECONDS = 4.0
 """How long keys wait for one whose effect does not end; then all go on, so that one can leave a screen that hangs."""
+LOOK_SECONDS = 0.01
 _ROUNDS = 3
 """A key, what its widget tells the screen because of it, what gets the focus because of that: each goes up once."""
 
@@ -33,6 +35,7 @@ class KeyOrder:
         self._app = app
         self._pass_on = pass_on
         self._waiting: deque[Event] = deque()
+        self._workers: list[Worker[Any]] = []
         self._number = 0
         self._late: asyncio.TimerHandle | None = None
 
@@ -51,10 +54,25 @@ class KeyOrder:
         """Let no key pass until what has begun by now is there."""
         self._follow(self._path())
 
+    def hold(self, worker: Worker[Any]) -> None:
+        """What a worker does belongs to the key that has started it: no other passes before it is done."""
+        self._workers.append(worker)
+        if self._late is None:
+            self.settle()
+
     async def _next(self, number: int, most: int | None = 1) -> None:
         """The effect of a key has ended: pass on the next, or as many as there are when it took too long."""
         if number != self._number:
             return
+        if most is not None and self._workers:
+            self._workers = [worker for worker in self._workers if not worker.is_finished]
+            if self._workers:
+                look_again = partial(self._app.call_later, self._next, number)
+                asyncio.get_running_loop().call_later(LOOK_SECONDS, look_again)
+            else:
+                self.settle()
+            return
+        self._workers.clear()
         if self._late is not None:
             self._late.cancel()
             self._late = None

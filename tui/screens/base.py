@@ -106,6 +106,23 @@ class DeckScreen(Screen[None], inherit_bindings=False):
             self.deck.failed(event.worker.group, event.worker.error)
 
     @property
+    def is_in_step(self) -> bool:
+        """Whether the list is what the field asks for, and what is shown is what the row in force points at."""
+        return True
+
+    def hurry(self) -> None:
+        """Begin at once with what would begin when the user rests, to come in step; may be called again and again."""
+
+    def at_work(self, group: str) -> bool:
+        """Whether a worker of the screen's is at work."""
+        return any(one.group == group and one.node is self and not one.is_finished for one in self.workers)
+
+    @property
+    def moves_wait(self) -> bool:
+        """Whether the keys that move wait as well: in a list that is there they do not."""
+        return False
+
+    @property
     def typing(self) -> bool:
         """Whether letters go into a text field."""
         return isinstance(self.focused, Input)

@@ -51,6 +51,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self.opened: Opened | None = None
         self._trouble = ""
         self._wanted: Target | None = None
+        self._previewed: Target | None = None
         self._rest: Timer | None = None
         self._fetching = False
         self._outlined: LineSource | None = None
@@ -105,14 +106,47 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         event.stop()
         self.chosen()
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the list is what the field asks for."""
+        return True
+
+    def hurry_list(self) -> None:
+        """Begin at once with what would begin when typing rests."""
+
+    @property
+    def is_in_step(self) -> bool:
+        return self.is_listed and self._previewed == self.cited
+
+    def hurry(self) -> None:
+        if not self.is_listed:
+            self.hurry_list()
+        elif not self.at_work("preview") or self._wanted != self.cited:
+            self._wanted = self.cited
+            self.load(hidden=True)
+
+    @property
+    def moves_wait(self) -> bool:
+        return self._moves_in_preview or not self.is_listed
+
+    @property
+    def _moves_in_preview(self) -> bool:
+        return self.preview.has_focus or self.preview_size == "full"
+
     @work(exclusive=True, group="preview", exit_on_error=False)
-    async def load(self) -> None:
-        """Show what the current row points at, unless the preview is off."""
+    async def load(self, *, hidden: bool = False) -> None:
+        """Show what the current row points at, also `hidden` while the preview is off."""
+        if self._rest is not None:
+            self._rest.stop()
         wanted = self._wanted
+        if wanted is not None and not hidden and not self.query_one("#reader").display:
+            return
+        await self._load(wanted)
+        self._previewed = wanted
+
+    async def _load(self, wanted: Target | None) -> None:
         if wanted is None:
             self._show_none("")
-            return
-        if not self.query_one("#reader").display:
             return
         opening = asyncio.ensure_future(asyncio.to_thread(self.open_target, wanted, self.preview.page))
         try:
@@ -218,7 +252,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
     # Keys
 
     def action_move(self, where: str) -> None:
-        if self.preview.has_focus or self.preview_size == "full":
+        if self._moves_in_preview:
             self.preview.move(where)
         elif where not in ("left", "right"):
             self.rows.move(where)
@@ -356,7 +390,10 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.chosen()
+        if self.is_in_step:
+            self.chosen()
+        else:
+            self.deck.once_in_step(self, self.chosen)
 
     def chosen(self) -> None:
         """Enter in the text field, or a click on a row."""

@@ -52,6 +52,14 @@ class FilesScreen(BrowseScreen[TreeRow]):
         self._asked_for = ""
         self._narrowing = TypingRest(self, self.fill)
 
+    @property
+    def is_listed(self) -> bool:
+        is_read = self._loaded or (bool(self._read_of) and not self.at_work("documents"))
+        return is_read and not (self._asked_for or self._narrowing.is_waiting or self.at_work("fill"))
+
+    def hurry_list(self) -> None:
+        self._narrowing.now()
+
     def make_list(self) -> FileList:
         return FileList(id="files")
 
@@ -158,10 +166,6 @@ class FilesScreen(BrowseScreen[TreeRow]):
         event.stop()
         self._narrowing.wait()
 
-    def chosen(self) -> None:
-        self._narrowing.now()
-        super().chosen()
-
     def watch_show(self) -> None:
         if self.is_mounted:
             self.fill()
@@ -218,8 +222,7 @@ class FilesScreen(BrowseScreen[TreeRow]):
 
     def action_move(self, where: str) -> None:
         row = self._row
-        in_preview = self.preview.has_focus or self.preview_size == "full"
-        if where not in ("left", "right") or in_preview or row is None:
+        if where not in ("left", "right") or self._moves_in_preview or row is None:
             super().action_move(where)
         elif row.entry is None and row.is_open is (where == "left"):
             self._fold(row.key)

@@ -145,7 +145,7 @@ class KeepingScreen(TalkScreen):
         if event.purpose == "goto":
             self.go_to_line(event.text)
         elif event.purpose == "save":
-            self.save(event.text, self._saving)
+            self.deck.hold_keys(self.save(event.text, self._saving))
         elif event.text.strip():
             self.find(event.text, "keyword")
         else:

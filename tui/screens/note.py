@@ -110,7 +110,7 @@ class QuickNote(Window[None], inherit_bindings=False):
         if not self._saving:
             self._saving = True
             self._changed()
-            self.save(self._draft.note)
+            self.deck.hold_keys(self.save(self._draft.note))
 
     @work(group="note", exit_on_error=False)
     async def save(self, text: str) -> None:

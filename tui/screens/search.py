@@ -66,6 +66,8 @@ class SearchScreen(BrowseScreen[Hit]):
         self._moved = False
         self._fresh: Timer | None = None
         self._embed_now = False
+        self._is_resting = False
+        self._asked_number = self._failed_number = 0
         self._typed = ""
 
     def make_list(self) -> HitList:
@@ -104,13 +106,34 @@ class SearchScreen(BrowseScreen[Hit]):
         result = self.result
         return self.mode != "keyword" and (result is None or result.query != self.input.value or result.partial)
 
-    @work(exclusive=True, group="search", exit_on_error=False)
-    async def ask(self, rest: float = TYPING_SECONDS) -> None:
-        """Search for what stands in the field once typing rests; a newer call takes the place of this one."""
-        query = self.input.value
+    @property
+    def is_listed(self) -> bool:
+        """Whether the hits are those of what the user asked last, be they older than the index or not ranked yet."""
+        asked, result = self._asked_number, self.result
+        if self._shown_number != asked:
+            return max(self._shown_number, self._failed_number) >= asked
+        return result is None or not result.partial or bool(result.hits) or not self.at_work("search")
+
+    def hurry_list(self) -> None:
+        if self._is_resting:
+            self.ask(0.0)
+
+    def ask(self, rest: float = TYPING_SECONDS, *, again: bool = False) -> None:
+        """Search for what stands in the field once typing rests; a newer call takes the place of this one.
+
+        `again` looks up what the user has asked before, since the index changed.
+        """
         self._number += 1
+        if not again:
+            self._asked_number = self._number
+        self._is_resting = rest > 0
+        self._ask(rest)
+
+    @work(exclusive=True, group="search", exit_on_error=False)
+    async def _ask(self, rest: float) -> None:
+        query = self.input.value
         if not query.strip():
-            self.result = None
+            self.result, self._shown_number = None, self._number
             self.hits.show(())
             self._show_home()
             return
@@ -118,6 +141,7 @@ class SearchScreen(BrowseScreen[Hit]):
         self._embed_now = False
         if not embed_now:
             await asyncio.sleep(rest)
+            self._is_resting = False
             if self.mode != "keyword" and not memory.embeds_while_typing:
                 await self._find(query, "keyword", last=False)
                 await asyncio.sleep(EMBED_SECONDS - rest)
@@ -137,8 +161,10 @@ class SearchScreen(BrowseScreen[Hit]):
             cancel.set()
             raise
         except SearchCancelled:
+            self._failed_number = number
             return
         except MemdeckError as error:
+            self._failed_number = number
             self.failed_to("The search failed", error)
             return
         came(result)
@@ -269,7 +295,7 @@ class SearchScreen(BrowseScreen[Hit]):
         if where == "up" and self.typing and not self.input.value and not self.prompt.is_open:
             self.action_history()
             return
-        self._moved = True
+        self._moved = self._moved or self.has_rows
         if where in ("left", "right") and self.hits.has_focus:
             self.hits.fold(where == "left")
         else:
@@ -310,7 +336,7 @@ class SearchScreen(BrowseScreen[Hit]):
         self.reload()
         if self.input.value.strip():
             self._moved = True
-            self.ask()
+            self.ask(again=True)
 
 
 def _nearest(before: Hit, index: int, hits: Sequence[Hit]) -> str | None:

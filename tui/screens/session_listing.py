@@ -102,7 +102,16 @@ class ListingScreen(ListedScreen[SessionRow], KeepingScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.action_open()
+        if self.is_in_step:
+            self.action_open()
+        else:
+            self.deck.once_in_step(self, self.action_open)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the list is what the field lets through."""
+        is_read = self._has_list or (bool(self._seen) and not self.at_work("sessions"))
+        return is_read and not self.at_work("narrow")
 
     def state_changed(self, state: DeckState) -> None:
         super().state_changed(state)

@@ -83,11 +83,39 @@ class SessionsScreen(ListingScreen):
         event.stop()
         self.action_open()
 
+    @property
+    def is_in_step(self) -> bool:
+        if not self.is_listed or not (self._shows_hit or self._follows):
+            return False
+        return not self.path or self.view is not None or bool(self.trouble)
+
+    def hurry(self) -> None:
+        if self.is_listed and not (self._shows_hit or self._follows):
+            self.follow_list()
+
+    @property
+    def moves_wait(self) -> bool:
+        in_list = not (self.talk.has_focus or self.records.has_focus or self.size_of_messages == "full")
+        return not (in_list and self.is_listed)
+
+    @property
+    def _shows_hit(self) -> bool:
+        """Whether a hit is shown whose transcript is not in the list, or not yet."""
+        row = self.rows.current
+        return self._hit is not None or (row is not None and row.path == self._unasked)
+
+    @property
+    def _follows(self) -> bool:
+        row = self.rows.current
+        return self._row == row and self.path == ("" if row is None else row.path)
+
     def follow_list(self) -> None:
         """Open the transcript of the row in force."""
         row = self.rows.current
-        if self._hit is not None or (row is not None and row.path == self._unasked):
-            return  # a hit is shown whose transcript is not in the list, or not yet
+        if self._rest is not None:
+            self._rest.stop()
+        if self._shows_hit:
+            return
         self._row, self._unasked = row, ""
         if row is None:
             self.close_session()

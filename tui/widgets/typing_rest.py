@@ -18,6 +18,10 @@ class TypingRest:
         self._owner, self._action = owner, action
         self._timer: Timer | None = None
 
+    @property
+    def is_waiting(self) -> bool:
+        return self._timer is not None
+
     def wait(self) -> None:
         if self._timer is not None:
             self._timer.stop()
