@@ -194,6 +194,30 @@ async def test_a_resize_keeps_the_top_line(source_of: Make) -> None:
         assert preview.top_line == top
 
 
+async def test_the_top_line_comes_back_after_a_size_at_which_everything_fits(source_of: Make) -> None:
+    source = source_of("".join(f"line {n}\n" for n in range(60)))
+    async with previewing((80, 20)) as (preview, pilot):
+        preview.show(Page(source, "note.md"))
+        preview.go_to(30)
+        top = preview.top_line
+        assert top > 1
+        for size in ((200, 100), (80, 20)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        assert preview.top_line == top
+        preview.move("down")
+        for size in ((200, 100), (80, 20)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        assert preview.top_line == top + 1
+        await pilot.resize_terminal(200, 100)
+        await pilot.pause()
+        preview.move("first")
+        await pilot.resize_terminal(80, 20)
+        await pilot.pause()
+        assert preview.top_line == 1
+
+
 async def test_an_empty_file_shows_nothing(source_of: Make) -> None:
     async with previewing() as (preview, _):
         preview.show(Page(source_of(b""), "note.md"))

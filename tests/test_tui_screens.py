@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from core import Memory
+from tests.transcript_home import write_pi
 from tui.bindings import SCREENS, TABLE
 from tui.commands import commands_of, matching
 from tui.screens.help import Help
@@ -39,6 +40,13 @@ def memory(shared_memory_of: Callable[..., Memory]) -> Memory:
 def own_memory(memory_of: Callable[..., Memory]) -> Memory:
     """For tests that change the files."""
     return memory_of(FILES)
+
+
+@pytest.fixture
+def talking(memory_of: Callable[..., Memory], tmp_path: Path) -> Memory:
+    """With a transcript."""
+    write_pi(tmp_path / "home", [("user", f"question {number} " * 40) for number in range(12)])
+    return memory_of(FILES, **{"sessions.agents": ["pi"]})
 
 
 async def test_filters_without_a_word_say_what_is_missing(deck: Any, memory: Memory) -> None:
@@ -267,6 +275,38 @@ async def test_the_focus_comes_back_with_the_size(deck: Any, memory: Memory, pan
         for size in ((40, 10), (5, 3), (1, 1), (80, 24)):
             await running.resize(*size)
         await running.until(lambda: getattr(screen, pane).has_focus, 3)
+
+
+@pytest.mark.parametrize("key", ["f2", "f3"])
+async def test_the_split_comes_back_with_the_size(deck: Any, talking: Memory, key: str) -> None:
+    async with deck(talking, query="needle") as running:
+        await running.press(key, "tab")
+        screen = running.app.screen
+        size = "preview_size" if key == "f2" else "size_of_messages"
+        await running.until(lambda: screen.is_in_step)
+        await running.press("enter")
+        for small in ((40, 10), (5, 3), (40, 10)):
+            await running.resize(*small)
+        assert getattr(screen, size) == "full"
+        await running.resize(80, 24)
+        assert getattr(screen, size) == "split"
+        await running.press("ctrl+o")
+        assert getattr(screen, size) == "full"
+        for other in ((40, 10), (80, 24)):
+            await running.resize(*other)
+        assert getattr(screen, size) == "full"
+
+
+async def test_the_record_keeps_the_focus_at_every_size(deck: Any, talking: Memory) -> None:
+    async with deck(talking) as running:
+        await running.press("f3")
+        screen = running.app.screen
+        await running.until(lambda: screen.is_in_step and screen.view is not None)
+        await running.press("enter", "ctrl+o", "r")
+        for size in ((40, 10), (20, 5), (5, 3), (1, 1), (80, 24)):
+            await running.resize(*size)
+        await running.until(lambda: screen.focused is not None, 3)
+        assert screen.focused in (screen.talk, screen.records)
 
 
 async def test_a_provider_that_cannot_work_is_named_on_every_screen(

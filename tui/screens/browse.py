@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
 from textual import work
@@ -32,8 +31,6 @@ from tui.widgets.row_list import RowList
 T = TypeVar("T")
 REST_SECONDS = 0.08
 """How long the cursor rests on a row before the preview follows."""
-WANTED_AT_ONCE = 20
-"""Lines that are read before what is known of them is drawn."""
 SIZES = ("split", "full", "off")
 
 
@@ -53,8 +50,8 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self._wanted: Target | None = None
         self._previewed: Target | None = None
         self._rest: Timer | None = None
-        self._fetching = False
         self._outlined: LineSource | None = None
+        self._size_with_room = ""
 
     def make_list(self) -> RowList[T]:
         raise NotImplementedError
@@ -202,28 +199,6 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         if page is not None and page.source.changed():
             self.load()
 
-    def on_preview_wanted(self, event: Preview.Wanted) -> None:
-        event.stop()
-        if not self._fetching:
-            self.fetch_lines()
-
-    @work(group="lines", exit_on_error=False)
-    async def fetch_lines(self) -> None:
-        """Read the lines that the preview could not draw at once."""
-        preview, self._fetching = self.preview, True
-        try:
-            while preview.wanted and preview.page is not None:
-                source, numbers = preview.page.source, sorted(preview.wanted)[:WANTED_AT_ONCE]
-                preview.wanted.clear()
-                try:
-                    await asyncio.to_thread(_read_lines, source, numbers)
-                except OSError as error:
-                    self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
-                if preview.page is not None and preview.page.source is source:
-                    preview.remake()
-        finally:
-            self._fetching = False
-
     def on_preview_scrolled(self, event: Preview.Scrolled) -> None:
         event.stop()
         self.entitle()
@@ -265,7 +240,9 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
             self.show_reader()
 
     def show_reader(self) -> None:
-        if self.preview_size == "off" or self.has_class("-listonly"):
+        if self.has_class("-listonly") and self.preview_size != "full":
+            self._size_with_room, self.preview_size = "split", "full"
+        elif self.preview_size == "off":
             self.preview_size = "full"
         self.preview.focus()
 
@@ -298,6 +275,8 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
     def watch_preview_size(self, size: str) -> None:
         if not self.is_mounted:
             return
+        if size != "full":
+            self._size_with_room = ""
         self.set_class(size == "full", "-full")
         self.set_class(size == "off", "-off")
         if size == "full" and not self.typing:
@@ -309,8 +288,10 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
     def _fit(self) -> None:
         reading = self.preview.has_focus
         super()._fit()
-        if reading and self.has_class("-listonly"):
-            self.preview_size = "full"
+        if reading and self.has_class("-listonly") and self.preview_size != "full":
+            self._size_with_room, self.preview_size = self.preview_size, "full"
+        elif self._size_with_room and not (self.has_class("-listonly") or self.has_class("-tiny")):
+            self.preview_size = self._size_with_room
         if self.is_mounted:
             self.rows.wide = self.has_class("-wide")
 
@@ -398,8 +379,3 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
     def chosen(self) -> None:
         """Enter in the text field, or a click on a row."""
         self.action_open()
-
-
-def _read_lines(source: LineSource, numbers: Iterable[int]) -> None:
-    for number in numbers:
-        source.line(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 
 from textual import work
 from textual.message import Message
@@ -16,6 +17,9 @@ from tui.screens.base import DeckScreen
 from tui.text import counted, shown
 from tui.widgets.preview import Page, Preview
 from tui.widgets.prompt import Prompt
+
+WANTED_AT_ONCE = 20
+"""Lines that are read before what is known of them is drawn."""
 
 
 class MatchesCame(Message):
@@ -35,6 +39,7 @@ class ReadingScreen(DeckScreen):
         self._finding: Finding | None = None
         self._wanted_step: int | None = None
         self._stop = threading.Event()
+        self._fetching = False
 
     @property
     def preview(self) -> Preview:
@@ -76,6 +81,30 @@ class ReadingScreen(DeckScreen):
         else:
             return False
         return True
+
+    # Lines that could not be drawn at once
+
+    def on_preview_wanted(self, event: Preview.Wanted) -> None:
+        event.stop()
+        if not self._fetching:
+            self.fetch_lines()
+
+    @work(group="lines", exit_on_error=False)
+    async def fetch_lines(self) -> None:
+        """Read the lines that the preview could not draw at once."""
+        preview, self._fetching = self.preview, True
+        try:
+            while preview.wanted and preview.page is not None:
+                source, numbers = preview.page.source, sorted(preview.wanted)[:WANTED_AT_ONCE]
+                preview.wanted.clear()
+                try:
+                    await asyncio.to_thread(_read_lines, source, numbers)
+                except OSError as error:
+                    self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
+                if preview.page is not None and preview.page.source is source:
+                    preview.remake()
+        finally:
+            self._fetching = False
 
     # Selecting lines
 
@@ -257,3 +286,8 @@ class ReadingScreen(DeckScreen):
         if finding is None or finding.source is not self._source:
             return ""
         return f"{finding.says(Place(*(self.preview.pointed_at or (0, 0))))} · "
+
+
+def _read_lines(source: LineSource, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        source.line(number)

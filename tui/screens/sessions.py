@@ -41,6 +41,7 @@ class SessionsScreen(ListingScreen):
         super().__init__()
         self._row: SessionRow | None = None
         self._from_search = False
+        self._size_with_room = ""
         self._rest: Timer | None = None
 
     def body(self) -> ComposeResult:
@@ -258,7 +259,9 @@ class SessionsScreen(ListingScreen):
         self.show_record()
 
     def show_reader(self) -> None:
-        if self.size_of_messages == "off" or self.has_class("-listonly"):
+        if self.has_class("-listonly") and self.size_of_messages != "full":
+            self._size_with_room, self.size_of_messages = "split", "full"
+        elif self.size_of_messages == "off":
             self.size_of_messages = "full"
         self.talk.focus()
 
@@ -274,9 +277,11 @@ class SessionsScreen(ListingScreen):
     def watch_size_of_messages(self, size: str) -> None:
         if not self.is_mounted:
             return
+        if size != "full":
+            self._size_with_room = ""
         self.set_class(size == "full", "-full")
         self.set_class(size == "off", "-off")
-        if size == "full" and not self.typing:
+        if size == "full" and not self.typing and not self.records.has_focus:
             self.talk.focus()
         elif size == "off" and (self.talk.has_focus or self.records.has_focus):
             self.rows.focus()
@@ -307,8 +312,12 @@ class SessionsScreen(ListingScreen):
     def _fit(self) -> None:
         reading = self.talk.has_focus or self.records.has_focus
         super()._fit()
-        if reading and self.has_class("-listonly"):
-            self.size_of_messages = "full"
+        if reading and self.has_class("-listonly") and self.size_of_messages != "full":
+            self._size_with_room, self.size_of_messages = self.size_of_messages, "full"
+        elif self._size_with_room and not (self.has_class("-listonly") or self.has_class("-tiny")):
+            self.size_of_messages = self._size_with_room
+        if self.raw_on and self.has_class("-listonly") and self.talk.has_focus:
+            self.records.focus()  # the messages are not shown beside them there
         self.set_class(self.app.size.width >= THREE_PANES, "-three")
         if self.is_mounted:
             self.rows.wide = self.has_class("-wide")

@@ -70,6 +70,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn: list[tuple[int, bool, Content]] | None = None
         self._bottom: Place | None = None
         self._fitted = Size(0, 0)
+        self._kept_top = 0
 
     # What is shown
 
@@ -252,7 +253,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self._fit_bar()
         self._skip = skip
         self.scroll_to(y=index, animate=False, force=True, immediate=True)
-        self._skip = skip
+        self._skip, self._kept_top = skip, index
         self.refresh()
         self.post_message(self.Scrolled(self))
 
@@ -356,6 +357,8 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn = None
         if round(old_value) != round(new_value):
             self._skip = 0
+            if self.scrollable_content_region.size == self._fitted:  # otherwise a resize has moved it
+                self._kept_top = round(new_value)
             self.post_message(self.Scrolled(self))
         super().watch_scroll_y(old_value, new_value)
 
@@ -368,10 +371,10 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         size = self.scrollable_content_region.size
         if size != self._fitted:
-            self._fitted = size
-            top = self.top_line
+            self._fitted, top = size, self._kept_top
             self._forget()
-            self._place(top - 1, 0)
+            self._place(top, 0)
+            self._kept_top = top  # of a document that fits for the time being, for when it does not
 
     def watch_show_vertical_scrollbar(self) -> None:
         # The bar takes a column, and no resize tells.
