@@ -65,6 +65,20 @@ async def test_letters_go_where_the_key_before_them_leads(
         assert typed_in(running) == value
 
 
+@pytest.mark.parametrize("window", ["ctrl+n", "ctrl+p"])
+async def test_escape_and_a_letter_in_the_same_bytes_are_two_keys(deck: Any, memory: Memory, window: str) -> None:
+    async with deck(memory) as running:
+        await together(running, window, Key("alt+a", "a"), Key("alt+ü", "ü"), "b")
+        assert len(running.app.screen_stack) == 1
+        assert typed_in(running) == "aüb"
+
+
+async def test_alt_is_alt_where_the_user_has_bound_it(deck: Any, memory_of: Callable[..., Memory]) -> None:
+    async with deck(memory_of(FILES, keymap={"app.help": "alt+a"})) as running:
+        await together(running, "ctrl+n", "x", Key("alt+b", "b"), Key("alt+a", "a"))
+        assert isinstance(running.app.screen, Help)
+
+
 async def test_a_command_is_run_from_keys_in_one_piece(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
         await together(running, "ctrl+p", *"go to files", "enter", "slash", *"oth")

@@ -24,7 +24,7 @@ from tui.bindings import BY_ID, MOVES, NEED_SHOWN, load_keymap
 from tui.commands import Command, commands_of
 from tui.draft import Draft
 from tui.heap import REST_SECONDS, Heap, quiet_heap
-from tui.key_order import LOOK_SECONDS, KeyOrder
+from tui.key_order import LOOK_SECONDS, KeyOrder, pressed
 from tui.memory_app import MemoryApp
 from tui.options import AppOptions
 from tui.screens.base import DeckScreen, bindings_of
@@ -191,7 +191,11 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
                 self.heap.key()
             if self._memory is not None:
                 self._memory.selection.courtesy.give_way()
-        await (self._order.come if self._order.is_typed(event) else super().on_event)(event)
+        if not self._order.is_typed(event):
+            await super().on_event(event)
+            return
+        for key in pressed(event, self.keymap.bound):
+            await self._order.come(key)
 
     # Keys are about what the keys before them have led to, not about what is still shown
 

@@ -236,6 +236,11 @@ class Keymap:
         keys = self.keys[binding.id]
         return " ".join(shown_key(key) for key in (sorted(keys, key=_works_browsing_only) if typed_last else keys))
 
+    @property
+    def bound(self) -> set[str]:
+        """All keys, in Textual's names."""
+        return {key for keys in self.keys.values() for key in keys}
+
     def overrides(self) -> dict[str, str]:
         """What `App.set_keymap` takes: only the ids that were moved."""
         return {name: ",".join(self.keys[name]) for name in self.changed}

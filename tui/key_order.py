@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,15 @@ LONGEST_SECONDS = 4.0
 LOOK_SECONDS = 0.01
 _ROUNDS = 3
 """A key, what its widget tells the screen because of it, what gets the focus because of that: each goes up once."""
+
+
+def pressed(event: Event, bound: Container[str]) -> list[Event]:
+    """What was pressed: a letter with alt is escape and the letter, which come in the same bytes, unless it is `bound`."""
+    if not isinstance(event, Key) or not event.key.startswith("alt+") or not event.character:
+        return [event]
+    if event.key in bound:
+        return [Key(event.key, None)]  # a text field takes one with a character for that
+    return [Key("escape", "\x1b"), Key(event.character, event.character)]
 
 
 class KeyOrder:
