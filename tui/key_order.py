@@ -25,7 +25,7 @@ _ROUNDS = 3
 
 
 def pressed(event: Event, bound: Container[str]) -> list[Event]:
-    """What was pressed: escape and a letter come in the same bytes as the letter with alt, which it is where `bound`."""
+    """What was pressed: alt with a letter is escape and the letter, which come in the same bytes, where not `bound`."""
     if not isinstance(event, Key) or not event.key.startswith("alt+") or not event.character:
         return [event]
     if event.key in bound:
