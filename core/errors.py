@@ -5,6 +5,7 @@ MemdeckError
 ├── WorkspaceError           no workspace, or it cannot be used
 ├── Undecodable              a file whose bytes are no text
 ├── NotAllowed               a path that may not be read; `str()` is the reason
+├── NotIndexed               a path that names no document of the index
 ├── StoreError               the index file
 │   ├── StoreMissing         there is none yet
 │   ├── StoreReadOnly        it cannot be written now; searches go on
@@ -56,6 +57,10 @@ class Undecodable(MemdeckError):
 
 class NotAllowed(MemdeckError):
     """A path that may not be read; `str()` is the reason."""
+
+
+class NotIndexed(MemdeckError):
+    """A path that names no document of the index, or none that was forgotten."""
 
 
 class StoreError(MemdeckError):
