@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import time
 from array import array
@@ -122,9 +121,6 @@ class Database:
                     connection.execute("INSERT INTO meta VALUES ('index_id', lower(hex(randomblob(16))))")
                     connection.pragma("application_id", APPLICATION_ID)
                     connection.pragma("user_version", SCHEMA_VERSION)
-        with suppress(OSError):
-            if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
-                self.path.chmod(0o600)
 
     def _journal(self, mode: str) -> str:
         # The switch to WAL does not wait for another process that makes it at the same time.

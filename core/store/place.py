@@ -89,7 +89,10 @@ def vector_library() -> str:
 
 
 def make_file(path: Path) -> None:
-    """The file and its folders, private to the user, where they are missing. Raises OSError, StoreError."""
+    """The file and its folders, private to the user, made where they are missing. Raises OSError, StoreError.
+
+    SQLite gives its side files the mode that the file has when they are made: to be called before it is opened.
+    """
     missing = []
     folder = path.parent
     while not folder.exists():
@@ -101,5 +104,11 @@ def make_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     if not stat.S_ISREG(path.stat().st_mode):
         raise StoreError(f"{path} is not a file")
+    for suffix in ("", *SIDE_FILES):
+        one = path.with_name(path.name + suffix)
+        with suppress(OSError):
+            mode = one.lstat().st_mode
+            if stat.S_ISREG(mode) and mode & 0o077:
+                one.chmod(0o600)
     if is_foreign(path):
         raise StoreCorrupt(f"{path} is not a database")
