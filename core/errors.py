@@ -85,6 +85,8 @@ class StoreReadOnly(StoreError):
 class StoreCorrupt(StoreError):
     """Not a database, or its pages are damaged."""
 
+    advice = "Run memdeck index: the file is kept under another name, and the index is rebuilt from your files."
+
 
 class KeywordsDamaged(StoreError):
     """The keyword tables alone are damaged; they are filled anew from the chunks."""

@@ -328,14 +328,6 @@ class Database:
         """Whether another file (or none) lies at the path now; for a frozen reader also whether the file changed."""
         return _marks(self.path, frozen=self.is_frozen) != self._seen
 
-    def file_bytes(self) -> int:
-        """Bytes on disk: the database and its write-ahead log."""
-        total = 0
-        for suffix in ("", "-wal"):
-            with suppress(OSError):
-                total += self.path.with_name(self.path.name + suffix).stat().st_size
-        return total
-
     def close(self) -> None:
         """Give the connection back. Idempotent; may be called while a statement is open."""
         with suppress(apsw.Error):

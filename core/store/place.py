@@ -42,6 +42,15 @@ def is_network_file_system(path: Path, mountinfo: Path = Path("/proc/self/mounti
     return kind in _NETWORK_TYPES or kind.startswith("fuse.")
 
 
+def file_bytes(path: Path) -> int:
+    """Bytes on disk: the database and its write-ahead log; 0 where there is none."""
+    path, total = path.resolve(), 0
+    for suffix in ("", "-wal"):
+        with suppress(OSError):
+            total += path.with_name(path.name + suffix).stat().st_size
+    return total
+
+
 def is_foreign(path: Path) -> bool:
     """Whether the file has content that cannot be an SQLite database. Raises OSError."""
     with path.open("rb") as file:
@@ -103,7 +112,7 @@ def make_file(path: Path) -> None:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     if not stat.S_ISREG(path.stat().st_mode):
-        raise StoreError(f"{path} is not a file")
+        raise StoreError(f"{path} is not a file", remedy="Give another index with --store.")
     for suffix in ("", *SIDE_FILES):
         one = path.with_name(path.name + suffix)
         with suppress(OSError):
