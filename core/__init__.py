@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from core.errors import EmbeddingError as EmbeddingError
     from core.errors import MemdeckError as MemdeckError
     from core.errors import NotAllowed as NotAllowed
+    from core.errors import NotIndexed as NotIndexed
     from core.errors import SearchCancelled as SearchCancelled
     from core.errors import SettingsError as SettingsError
     from core.errors import StoreError as StoreError
@@ -91,6 +92,7 @@ _PLACES = {
     "MemdeckError": "core.errors",
     "Memory": "core.memory",
     "NotAllowed": "core.errors",
+    "NotIndexed": "core.errors",
     "Offer": "core.offers",
     "Outline": "core.text.headings",
     "Piece": "core.text.lines",

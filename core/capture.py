@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from core.errors import MemdeckError, NotAllowed
+from core.errors import MemdeckError, NotAllowed, Undecodable
 from core.records import record
 from core.settings.model import Flush
 from core.sources.rules import MEMORY_FOLDER, MEMORY_NAMES
-from core.text.lines import split_lines
+from core.text.lines import decode, split_lines
 from core.types import Citation, GetResult
 
 SLUG_CHARACTERS = 30
@@ -57,8 +57,9 @@ class FlushDue:
 def append_note(workspace: Path, text: str, *, now: datetime) -> Written:
     """Append `text` to the note of `now`'s local day; the file and its folder are made where missing.
 
-    The text goes out in one write at the end of the file, so that what others append meanwhile is never lost. Raises
-    WriteFailed for blank text, a symlink in the way, or a disk that refuses.
+    The text goes out in one write at the end of the file, in the file's encoding, so that what others append meanwhile
+    is never lost. Raises WriteFailed for blank text, a symlink in the way, a file that is no text, or a disk that
+    refuses; the file is then as it was.
     """
     body = text.replace("\r\n", "\n").replace("\0", "\ufffd").strip("\n")
     if not body.strip():
@@ -71,14 +72,14 @@ def append_note(workspace: Path, text: str, *, now: datetime) -> Written:
         descriptor = os.open(file, flags, 0o666)
         try:
             size = os.fstat(descriptor).st_size
-            lead = f"# {day}\n\n" if size == 0 else _line_end(descriptor, size)
-            written = f"{lead}{body}\n".encode("utf-8", "replace")
-            _write_whole(descriptor, written)
-            os.fsync(descriptor)
-            before = os.pread(descriptor, size, 0).count(b"\n")
+            before, codec = _text_before(file, descriptor, size)
+            lead = f"# {day}\n\n" if not before else "" if before.endswith("\n") else "\n"
+            start = _append(descriptor, f"{lead}{body}\n".encode(codec, "replace"))
+            if start != size:  # others appended meanwhile
+                before, _ = _text_before(file, descriptor, start)
         finally:
             os.close(descriptor)
-    first = before + lead.count("\n") + 1
+    first = before.count("\n") + lead.count("\n") + 1
     path = f"{MEMORY_FOLDER}/{file.name}"
     return Written(path, file, Citation(path, first, first + body.count("\n")))
 
@@ -209,14 +210,36 @@ def _memory_folder(workspace: Path) -> Path:
     return folder
 
 
-def _line_end(descriptor: int, size: int) -> str:
-    return "" if os.pread(descriptor, 1, size - 1) == b"\n" else "\n"
+def _text_before(file: Path, descriptor: int, size: int) -> tuple[str, str]:
+    """The text of the first `size` bytes, and the codec of what may follow them. Raises WriteFailed."""
+    try:
+        decoded = decode(os.pread(descriptor, size, 0))
+    except Undecodable as error:
+        raise WriteFailed(f"{file}: {error}", remedy=error.remedy or "Save it as UTF-8.") from error
+    codec = "utf-8" if decoded.encoding == "utf-8-sig" else decoded.encoding
+    if codec.startswith("utf-16") and size % 2:
+        raise WriteFailed(f"{file} ends in the middle of a character", remedy="Save it anew, best as UTF-8.")
+    return decoded.text, codec
+
+
+def _append(descriptor: int, data: bytes) -> int:
+    """Write at the end of the file, to the disk; the byte where it begins. Of what fails nothing stays."""
+    start = None
+    try:
+        written = os.write(descriptor, data)
+        start = os.lseek(descriptor, 0, os.SEEK_CUR) - written
+        _write_whole(descriptor, data[written:])
+        os.fsync(descriptor)
+    except OSError:
+        if start is not None and os.fstat(descriptor).st_size == os.lseek(descriptor, 0, os.SEEK_CUR):
+            os.ftruncate(descriptor, start)  # nobody has appended behind it
+        raise
+    return start
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:
-    written = os.write(descriptor, data)
-    while written < len(data):  # a disk that fills up: what is missing is written, or the error is told
-        written += os.write(descriptor, data[written:])
+    while data:  # a disk that fills up: what is missing is written, or the error is told
+        data = data[os.write(descriptor, data) :]
 
 
 def _create(file: Path, text: str) -> None:

@@ -15,6 +15,7 @@ from core.settings import LoadedSettings
 from core.store.check import check, repair
 from core.store.database import Database
 from core.store.file_errors import FileErrors
+from core.store.place import file_bytes
 from core.store.writer_lock import WriterLock
 from core.sync.intake import Intake
 from core.text.words import counted, skip_words
@@ -83,7 +84,7 @@ def _if_empty(files: Sequence[object]) -> str:
 def _index(backend: BuiltinBackend, *, mend: bool) -> Iterator[Finding]:
     try:
         with backend.readers.lease() as reader:
-            yield Finding("index", True, f"{backend.store} ({reader.database.file_bytes():,} bytes)")
+            yield Finding("index", True, f"{backend.store} ({file_bytes(backend.store):,} bytes)")
             vector_error = reader.database.vector_error
             yield Finding(
                 "vec0",

@@ -5,6 +5,7 @@ MemdeckError
 ├── WorkspaceError           no workspace, or it cannot be used
 ├── Undecodable              a file whose bytes are no text
 ├── NotAllowed               a path that may not be read; `str()` is the reason
+├── NotIndexed               a path that names no document of the index
 ├── StoreError               the index file
 │   ├── StoreMissing         there is none yet
 │   ├── StoreReadOnly        it cannot be written now; searches go on
@@ -58,6 +59,10 @@ class NotAllowed(MemdeckError):
     """A path that may not be read; `str()` is the reason."""
 
 
+class NotIndexed(MemdeckError):
+    """A path that names no document of the index, or none that was forgotten."""
+
+
 class StoreError(MemdeckError):
     """The index file failed; `advice` is the remedy where whoever raised it knows none."""
 
@@ -79,6 +84,8 @@ class StoreReadOnly(StoreError):
 
 class StoreCorrupt(StoreError):
     """Not a database, or its pages are damaged."""
+
+    advice = "Run memdeck index: the file is kept under another name, and the index is rebuilt from your files."
 
 
 class KeywordsDamaged(StoreError):

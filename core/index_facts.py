@@ -21,6 +21,7 @@ from core.store.embedding_queue import EmbeddingQueue, RefusedChunk
 from core.store.file_errors import FileErrors
 from core.store.forgetting import forgotten
 from core.store.identity import Identities, compare, read_identity
+from core.store.place import file_bytes
 from core.store.vectors import Vectors
 from core.sync.identity import index_identity
 from core.sync.intake import Intake
@@ -76,7 +77,7 @@ def read_index(
     backend: BuiltinBackend, settings: Settings, intakes: Sequence[Intake], scans: Mapping[Source, Scan]
 ) -> Facts:
     failover = backend.failover(None)
-    facts = Facts(failover, _batch(failover, settings, None))
+    facts = Facts(failover, _batch(failover, settings, None), db_bytes=file_bytes(backend.store))
     try:
         with backend.readers.lease() as reader, reader.database.snapshot():
             _fill(facts, reader, backend, settings, intakes)
@@ -105,7 +106,6 @@ def _fill(facts: Facts, reader: Reader, backend: BuiltinBackend, settings: Setti
     facts.failed = errors.errors()
     facts.skips = errors.skips()
     facts.warnings = reader.documents.warnings()
-    facts.db_bytes = database.file_bytes()
     facts.cache_entries = EmbeddingCache(database).entries()
     facts.cache_use = EmbeddingCache(database).use()
     facts.vector_error = database.vector_error

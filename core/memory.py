@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from core.backends.choice import Whose, choose_backend
 from core.bus import EventBus
 from core.embedding.select import select_embedder
-from core.errors import NotAllowed, StoreError, StoreMissing, Undecodable
+from core.errors import StoreError, StoreMissing
 from core.settings import LoadedSettings
 from core.types import (
     Finding,
@@ -30,6 +29,7 @@ from core.types import (
 # A search pays for no more than it uses: what writes, watches and examines is imported where it begins.
 if TYPE_CHECKING:
     from core.backends.base import PartialListener
+    from core.by_path import ByPath
     from core.capture import Excerpt, FlushDue, Written
     from core.sessions import Sessions
     from core.sources.transcripts.view import SessionView
@@ -141,68 +141,35 @@ class Memory:
                 self.backend.worker.request("search")
         return self.backend.search(request, on_partial=on_partial, cancel=cancel)
 
-    def get(self, path: str, from_line: int | None = None, lines: int | None = None) -> GetResult:
-        """Lines of a document that may be read, by 1-based `from_line`; never raises for a bad path or range."""
-        from core.sources.reading import read_range
+    @cached_property
+    def _by_path(self) -> ByPath:
+        from core.by_path import ByPath
 
-        for name, value in (("from", from_line), ("lines", lines)):
-            if value is not None and value < 1:
-                return GetResult(path, "not_allowed", error=f"{name} counts from 1; got {value}")
-        try:
-            if self._sessions is not None and path.startswith("sessions/"):
-                return self._sessions.get(path, from_line, lines)
-            with self.lines(path) as source:
-                return replace(read_range(source, from_line, lines), path=path)
-        except NotAllowed as error:
-            return GetResult(path, "not_allowed", error=str(error))
-        except FileNotFoundError:
-            return GetResult(path, "missing", error="there is no such file")
-        except PermissionError:
-            return GetResult(path, "denied", error="the file may not be read by this user")
-        except Undecodable as error:
-            return GetResult(path, "denied", error=str(error))
-        except OSError as error:
-            return GetResult(path, "denied", error=error.strerror or str(error))
+        return ByPath(
+            self.settings.settings,
+            self.backend.readers,
+            lambda: self._sessions,
+            workspace=self.workspace,
+            home=self._home,
+        )
+
+    def get(self, path: str, from_line: int | None = None, lines: int | None = None) -> GetResult:
+        """Lines of a document that may be read, by 1-based `from_line`; never raises for a bad path or range.
+
+        `path` is that of a hit, or where the file lies.
+        """
+        return self._by_path.get(path, from_line, lines)
 
     def absolute(self, path: str) -> Path:
         """Where a document's path lies on disk. Raises NotAllowed, FileNotFoundError (transcripts)."""
-        if self._sessions is not None and path.startswith("sessions/"):
-            return Path(self._sessions.reader.find(path).absolute)
-        from core.sources.workspace import resolve_readable
-
-        values = self.settings.settings
-        return resolve_readable(
-            path,
-            workspace=self.workspace,
-            extra_paths=values.extra_paths,
-            home=self._home,
-            multimodal=values.multimodal if values.multimodal.enabled else None,
-        )
+        return self._by_path.absolute(path)
 
     def lines(self, path: str) -> LineSource:
         """The document's lines, for a viewer. Raises NotAllowed, OSError, Undecodable.
 
         Of an image or a recording one line that names it; of a transcript what was said on each physical line, masked.
         """
-        if self._sessions is not None and path.startswith("sessions/"):
-            return self._sessions.lines(path)
-        from core.sources.rules import media_kind
-        from core.sources.workspace import open_readable
-        from core.text.lines import LineSource
-
-        values = self.settings.settings
-        descriptor = open_readable(
-            path,
-            workspace=self.workspace,
-            extra_paths=values.extra_paths,
-            home=self._home,
-            multimodal=values.multimodal if values.multimodal.enabled else None,
-        )
-        kind = media_kind(path)
-        if kind is not None:
-            os.close(descriptor)
-            return LineSource.from_text(f"{kind.capitalize()} file: {path}\n")
-        return LineSource.from_descriptor(descriptor, self.absolute(path))
+        return self._by_path.lines(path)
 
     # -- keeping in step
 
@@ -314,16 +281,17 @@ class Memory:
         note_flush(self._flush_state, session_key, cycle)
         return written
 
-    def forget(self, path: str) -> SyncReport:
-        """Have a document leave the index for good: its text, its vectors, and every byte of them in the file.
+    def forget(self, *paths: str) -> SyncReport:
+        """Have documents leave the index for good: their text, their vectors, and every byte of them in the file.
 
-        A tombstone keeps it from coming back while its file is still there; `remember` lets it. Raises StoreError.
+        A tombstone keeps one from coming back while its file is still there; `remember` lets it. `paths` may be spelled
+        as `get` takes them. Raises NotIndexed and NotAllowed, and then nothing was forgotten, or StoreError.
         """
-        return self.backend.forget((path,))
+        return self.backend.forget(tuple(dict.fromkeys(map(self._by_path.indexed, paths))))
 
-    def remember(self, path: str) -> SyncReport:
-        """Let a forgotten document come back; one that was not forgotten stays as it is. Raises StoreError."""
-        return self.backend.forget((path,), back=True)
+    def remember(self, *paths: str) -> SyncReport:
+        """Let forgotten documents come back. Raises NotIndexed where one was not forgotten, StoreError."""
+        return self.backend.forget(tuple(dict.fromkeys(map(self._by_path.forgotten, paths))), back=True)
 
     def _index_now(self, written: Written) -> Written:
         try:
@@ -376,9 +344,7 @@ class Memory:
 
     def session(self, path: str, *, near: int | None = None, cancel: threading.Event | None = None) -> SessionView:
         """A transcript, masked; with `near` of a large one at once the part around that line. Raises like `lines`."""
-        if self._sessions is None:
-            raise NotAllowed("transcripts are not read", remedy="name their agents in the setting sessions.agents")
-        return self._sessions.view(path, near, cancel)
+        return self._by_path.session(path, near, cancel)
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Have `callback` called once when this memory is closed."""

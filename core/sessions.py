@@ -106,6 +106,12 @@ class Sessions:
                 kept = self._just_gone(path, error)
         return _source_of(kept_by_line(kept, self.intake.redact, self.intake.roles))
 
+    def documents_in(self, absolute: str) -> list[str]:
+        """The document paths of the sessions in a transcript's file; of one that is gone those that were kept."""
+        found, _ = self.intake.finder.look(near=(absolute,))
+        there = [one.path for one in found if one.absolute == absolute]
+        return there or [one.path for one in self._index.known_sizes(absolute)]
+
     def take_changes(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Keep the transcripts among changed `paths` until they have grown enough; the other paths come back."""
         roots = [root.path for root in self.intake.watch_roots()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,6 +24,7 @@ from core.capture import (
 )
 from core.errors import NotAllowed
 from core.settings.model import Flush
+from tests.machine import mounted
 
 NOON = datetime(2026, 3, 14, 12, 30, tzinfo=UTC)
 TALK = Excerpt(
@@ -41,6 +44,64 @@ def test_a_note_goes_after_an_unfinished_line(tmp_path: Path) -> None:
     written = append_note(tmp_path, "one\ntwo", now=NOON)
     assert written.absolute.read_text() == "no line end\none\ntwo\n"
     assert str(written.citation) == "memory/2026-03-14.md#L2-L3"
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-8"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_note_takes_the_encoding_of_its_file(memory_of: Callable[..., Memory], codec: str, end: str) -> None:
+    name = f"memory/{datetime.now().astimezone().date()}.md"
+    memory = memory_of({name: f"\ufeffĊ one\r\nĊ two{end}".encode(codec)})
+    written = memory.note("zebra Ċ crossing\nthree")
+    text = written.absolute.read_bytes().decode(codec)
+    assert text.replace("\r\n", "\n") == "\ufeffĊ one\nĊ two\nzebra Ċ crossing\nthree\n"
+    assert (written.citation.start_line, written.citation.end_line) == (3, 4)
+    assert [hit.line for hit in memory.search(SearchRequest("zebra")).hits] == [3]
+
+
+@pytest.mark.parametrize("data", ["no mark".encode("utf-16-le"), b"\xff\xfea\x00b"])
+def test_nothing_is_added_to_a_file_that_is_no_text(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "memory").mkdir()
+    file = tmp_path / "memory/2026-03-14.md"
+    file.write_bytes(data)
+    with pytest.raises(WriteFailed) as refused:
+        append_note(tmp_path, "zebra", now=NOON)
+    assert refused.value.remedy
+    assert file.read_bytes() == data
+
+
+FULL_DISK = """
+import resource, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from core.capture import WriteFailed, append_note
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    append_note(Path(sys.argv[1]), "zebra " * 100, now=datetime(2026, 3, 14, 12, 30, tzinfo=UTC))
+except WriteFailed as error:
+    print(error)
+"""
+
+
+def test_of_a_note_that_does_not_fit_nothing_stays(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    file = tmp_path / "memory/2026-03-14.md"
+    file.write_text("# 2026-03-14\n\nthe note before\n")
+    before = file.read_bytes()
+    ended = subprocess.run([sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True)
+    assert "cannot be written" in ended.stdout
+    assert file.read_bytes() == before
+
+
+def test_of_a_note_for_which_the_disk_has_no_room_nothing_stays(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        append_note(tmp_path, "the note before", now=NOON)
+        file = tmp_path / "memory/2026-03-14.md"
+        before = file.read_bytes()
+        with pytest.raises(WriteFailed, match="No space left"):
+            append_note(tmp_path, "zebra " * 20_000, now=NOON)
+        assert file.read_bytes() == before
+        append_note(tmp_path, "a short one fits", now=NOON)
 
 
 def test_notes_of_many_writers_are_all_kept(tmp_path: Path) -> None:

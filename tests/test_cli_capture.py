@@ -142,3 +142,37 @@ def test_watch_prints_each_step_as_json_until_it_is_told_to_end(tmp_path: Path) 
     finally:
         process.kill()
         process.wait()
+
+
+def test_forget_says_what_it_took_out_and_takes_the_path_that_a_search_prints(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ws/memory/q.md"
+    file.write_text("zebra crossing\n")
+    run("index")
+    capsys.readouterr()
+    assert run("search", "zebra") == 0
+    printed = capsys.readouterr().out.split("  ")[0]
+    assert printed == f"{file}:1"
+    assert run("forget", "--yes", printed) == 0
+    assert capsys.readouterr().out == "1 document forgotten, 1 chunk taken out\n"
+    assert run("search", "zebra") == 1
+    assert run("get", "memory/q.md") == 1
+    assert "it was forgotten; memdeck forget --undo memory/q.md" in capsys.readouterr().err
+    assert run("forget", "--yes", printed) == 0
+    assert "nothing was left to take out" in capsys.readouterr().out
+    assert run("forget", "--undo", printed) == 0
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    (("--yes", "memory/none.md"), 1, "it is not in the index"),
+    (("--undo", "memory/q.md"), 1, "it was not forgotten"),
+    (("--yes", "memory"), 2, "it is a folder"),
+])  # fmt: skip
+def test_forget_refuses_what_names_no_document(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    (tmp_path / "ws/memory/q.md").write_text("zebra crossing\n")
+    run("index")
+    assert run("forget", *arguments) == code
+    assert words in capsys.readouterr().err

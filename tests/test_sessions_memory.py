@@ -130,6 +130,23 @@ def test_a_forgotten_session_does_not_come_back(opened: Callable[..., Memory]) -
     assert memory.sessions() == ()
 
 
+def test_a_forgotten_session_is_not_read_until_it_is_remembered(opened: Callable[..., Memory], home: Path) -> None:
+    memory = opened(**{"sessions.agents": ["openclaw"]})
+    memory.sync()
+    file = str(home / ".openclaw/agents/main/sessions/s-1.jsonl")
+    assert memory.get(file).text == memory.get("sessions/openclaw/s-1.jsonl").text
+    assert memory.forget(f"{file}:3").removed == 1
+    for path in (file, "sessions/openclaw/s-1.jsonl"):
+        answer = memory.get(path)
+        assert (answer.status, answer.text) == ("missing", "")
+        assert "--undo sessions/openclaw/s-1.jsonl" in (answer.error or "")
+    with pytest.raises(FileNotFoundError):
+        memory.session("sessions/openclaw/s-1.jsonl")
+    memory.remember(file)
+    memory.sync()
+    assert memory.get(file, 3, 1).text.strip() == "Assistant: Lower ki. The integral winds up."
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_no_folder_of_another_agent_is_opened_without_a_yes(home: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace"

@@ -49,6 +49,28 @@ def test_an_index_that_others_could_read_becomes_private(store: Path) -> None:
     assert stat.S_IMODE(store.stat().st_mode) == 0o600
 
 
+def modes(store: Path) -> dict[str, int]:
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in store.parent.iterdir()}
+
+
+def test_the_side_files_are_private_from_the_start(store: Path) -> None:
+    store.parent.mkdir()
+    store.touch()
+    store.chmod(0o644)
+    with Database.open(store) as database:
+        database.set_meta("k", "v")
+        assert modes(store) == {"main.sqlite": 0o600, "main.sqlite-wal": 0o600, "main.sqlite-shm": 0o600}
+
+
+def test_side_files_that_others_could_read_become_private(store: Path) -> None:
+    with Database.open(store) as first:
+        first.set_meta("k", "v")
+        for file in store.parent.iterdir():
+            file.chmod(0o644)
+        with Database.open(store):
+            assert set(modes(store).values()) == {0o600}
+
+
 def test_what_was_written_is_there_after_reopening(store: Path) -> None:
     fill(store)
     with Database.open(store) as database:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import time
 from array import array
@@ -122,9 +121,6 @@ class Database:
                     connection.execute("INSERT INTO meta VALUES ('index_id', lower(hex(randomblob(16))))")
                     connection.pragma("application_id", APPLICATION_ID)
                     connection.pragma("user_version", SCHEMA_VERSION)
-        with suppress(OSError):
-            if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
-                self.path.chmod(0o600)
 
     def _journal(self, mode: str) -> str:
         # The switch to WAL does not wait for another process that makes it at the same time.
@@ -331,14 +327,6 @@ class Database:
     def is_replaced(self) -> bool:
         """Whether another file (or none) lies at the path now; for a frozen reader also whether the file changed."""
         return _marks(self.path, frozen=self.is_frozen) != self._seen
-
-    def file_bytes(self) -> int:
-        """Bytes on disk: the database and its write-ahead log."""
-        total = 0
-        for suffix in ("", "-wal"):
-            with suppress(OSError):
-                total += self.path.with_name(self.path.name + suffix).stat().st_size
-        return total
 
     def close(self) -> None:
         """Give the connection back. Idempotent; may be called while a statement is open."""

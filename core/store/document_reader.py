@@ -121,6 +121,12 @@ class DocumentReader:
             return None
         return StoredDocument(*rows[0][:15], StatKey(*rows[0][15:]))  # type: ignore[arg-type, call-arg]
 
+    def places(self) -> list[tuple[str, str]]:
+        """Path and absolute path of every document."""
+        return [
+            (str(path), str(absolute)) for path, absolute in self._database.rows("SELECT path, absolute FROM files")
+        ]
+
     def counts(self) -> tuple[SourceCount, ...]:
         """Documents and chunks of each source that has any."""
         rows = self._database.rows(

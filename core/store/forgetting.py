@@ -42,6 +42,16 @@ def forgotten(database: Database) -> frozenset[tuple[Source, str]]:
     return frozenset(database.rows("SELECT source, path FROM tombstones"))  # type: ignore[arg-type]
 
 
+def is_forgotten(database: Database, path: str) -> bool:
+    """Whether a document of this path must not come back. Raises StoreError."""
+    return (
+        database.value(
+            "SELECT 1 FROM tombstones WHERE source IN ('memory', 'sessions') AND path = ?", (storable(path),)
+        )
+        is not None
+    )
+
+
 def remember(database: Database, source: Source, path: str) -> bool:
     """Let a forgotten document come back; whether it was forgotten."""
     with database.transaction():

@@ -42,6 +42,15 @@ def is_network_file_system(path: Path, mountinfo: Path = Path("/proc/self/mounti
     return kind in _NETWORK_TYPES or kind.startswith("fuse.")
 
 
+def file_bytes(path: Path) -> int:
+    """Bytes on disk: the database and its write-ahead log; 0 where there is none."""
+    path, total = path.resolve(), 0
+    for suffix in ("", "-wal"):
+        with suppress(OSError):
+            total += path.with_name(path.name + suffix).stat().st_size
+    return total
+
+
 def is_foreign(path: Path) -> bool:
     """Whether the file has content that cannot be an SQLite database. Raises OSError."""
     with path.open("rb") as file:
@@ -89,7 +98,10 @@ def vector_library() -> str:
 
 
 def make_file(path: Path) -> None:
-    """The file and its folders, private to the user, where they are missing. Raises OSError, StoreError."""
+    """The file and its folders, private to the user, made where they are missing. Raises OSError, StoreError.
+
+    SQLite gives its side files the mode that the file has when they are made: to be called before it is opened.
+    """
     missing = []
     folder = path.parent
     while not folder.exists():
@@ -100,6 +112,12 @@ def make_file(path: Path) -> None:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     if not stat.S_ISREG(path.stat().st_mode):
-        raise StoreError(f"{path} is not a file")
+        raise StoreError(f"{path} is not a file", remedy="Give another index with --store.")
+    for suffix in ("", *SIDE_FILES):
+        one = path.with_name(path.name + suffix)
+        with suppress(OSError):
+            mode = one.lstat().st_mode
+            if stat.S_ISREG(mode) and mode & 0o077:
+                one.chmod(0o600)
     if is_foreign(path):
         raise StoreCorrupt(f"{path} is not a database")

@@ -202,11 +202,12 @@ class WriterRole:
 
     def _forget(self, request: SyncRequested) -> SyncReport:
         """Documents leave for good, with every byte of their text, or may come back. Raises StoreError."""
-        chunks = 0
+        removed = chunks = 0
         for path in request.forget:
             found = self._documents.get_document(None, path)
             source: Source = found.source if found else "sessions" if path.startswith("sessions/") else "memory"
             if found is not None:
+                removed += 1
                 self.desk.forget({chunk.embed_hash for chunk in self._documents.chunks_of(found.id)})
             chunks += forget(self._database, source, path, now_ms=self._tools.now_ms())
             self._bus.publish(FileRemoved(at_ms=self._tools.now_ms(), source=source, path=path))
@@ -220,7 +221,7 @@ class WriterRole:
         if request.forget and not purge(self._database):
             self._purge_at = time.monotonic() + PURGE_SECONDS
             warning = "a search that is running keeps deleted text in the write-ahead log; it is emptied when it ends"
-        return SyncReport(request.reason, removed=len(request.forget), chunks_removed=chunks, warning=warning)
+        return SyncReport(request.reason, removed=removed, chunks_removed=chunks, warning=warning)
 
     def _purge_again(self) -> None:
         if self._purge_at is None or time.monotonic() < self._purge_at or self.is_busy:

@@ -31,6 +31,7 @@ from core.store.database import Database
 from core.store.documents import Documents
 from core.store.identity import Identities
 from core.store.matrix import VectorMatrix
+from core.store.place import file_bytes
 from core.store.vectors import Vectors
 from core.text.tokens import TokenCounter
 from core.types import Chunk, Document, SearchMode, SearchRequest, StatKey
@@ -176,7 +177,7 @@ def main() -> int:
         figures: dict[str, Any] = {"queries": len(queries), "embedMs": round(embed_ms, 1)}
         with Database.open(store, read_only=True) as database:
             figures["chunks"] = database.count("SELECT sum(chunks) FROM files")
-            figures["bytes"] = database.file_bytes()
+            figures["bytes"] = file_bytes(database.path)
             for name, matrix in (("inMemory", VectorMatrix(limit_mb=1024)), ("fromFile", None)):
                 searcher = Searcher(database, Settings(), embedder=embedder, matrix=matrix)
                 figures[name] = {mode: measure(searcher, queries, vectors, mode) for mode in MODES}

@@ -161,6 +161,7 @@ def measure(home: Path) -> dict[str, float]:
     from core.settings import settings_of
     from core.store.database import Database
     from core.store.documents import Documents
+    from core.store.place import file_bytes
     from core.sync.growth import StoredSessions
     from core.sync.job_tools import JobTools
     from core.sync.keyword_job import KeywordJob
@@ -206,7 +207,7 @@ def measure(home: Path) -> dict[str, float]:
     assert job.counts.indexed == 1
     assert job.counts.chunks_added == 1
     found["chunks"] = float(database.count("SELECT count(*) FROM chunks"))
-    found["index_megabytes"] = database.file_bytes() / 1e6
+    found["index_megabytes"] = file_bytes(database.path) / 1e6
     database.close()
     found.update(_masking())
     found.update(_as_the_app(home, index, path))

@@ -17,20 +17,29 @@ from tui.cli.common import Failed, Scope, json_option, opened, scope_options
 def command(paths: tuple[str, ...], *, scope: Scope, undo: bool, yes: bool, as_json: bool) -> int:
     """Take documents out of the index with every byte of their text, and keep them from coming back.
 
-    PATH is what a search shows. The file itself is left alone: delete it yourself if it is to go too.
+    PATH is what a search shows, with or without its lines. The file itself is left alone: delete it yourself if it is
+    to go too.
     """
     if not undo and not yes and not as_json:
         _ask(paths)
+    from core import NotIndexed
+
     with opened(scope) as memory:
-        reports = [memory.remember(path) if undo else memory.forget(path) for path in paths]
-    chunks = sum(report.chunks_removed for report in reports)
-    warnings = sorted({report.warning for report in reports if report.warning})
+        try:
+            report = memory.remember(*paths) if undo else memory.forget(*paths)
+        except NotIndexed as error:
+            raise Failed(str(error), remedy=error.remedy, code=output.NOTHING) from error
+    removed, chunks = report.removed, report.chunks_removed
+    warnings = [report.warning] if report.warning else []
     if as_json:
-        output.print_json({"paths": list(paths), "undone": undo, "chunksRemoved": chunks, "warnings": warnings})
+        answer = {"paths": list(paths), "undone": undo, "documentsRemoved": removed, "chunksRemoved": chunks}
+        output.print_json({**answer, "warnings": warnings})
     elif undo:
         output.line("they come back with the next sync")
+    elif removed:
+        output.line(f"{output.count(removed, 'document')} forgotten, {output.count(chunks, 'chunk')} taken out")
     else:
-        output.line(f"{output.count(len(paths), 'document')} forgotten, {output.count(chunks, 'chunk')} taken out")
+        output.line("forgotten before: nothing was left to take out")
     for warning in warnings:
         output.note(f"warning: {warning}")
     return output.OK
