@@ -39,6 +39,11 @@ def test_folding_looks_past_case_accents_width_and_composition(first: str, secon
     assert fold(first) == fold(second)
 
 
+@pytest.mark.parametrize("sign", ["≠", "∉", "≮", "↮", "⊬"])
+def test_a_mark_on_a_sign_is_no_accent(sign: str) -> None:
+    assert fold(sign) == fold(unicodedata.normalize("NFD", sign)) == sign
+
+
 @pytest.mark.parametrize(("first", "second"), [("мой", "мои"), ("їхати", "іхати"), ("がき", "かき"), ("C++", "C")])
 def test_folding_keeps_what_makes_another_word(first: str, second: str) -> None:
     assert fold(first) != fold(second)

@@ -6,7 +6,7 @@ import base64
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.sources.redaction import Redactor, mask
@@ -52,6 +52,27 @@ SECRETS = [
     ("form body", "user=ana&password=hunter2&grant=x", "hunter2"),
     ("slack webhook", "https://hooks.slack.com/services/T00/B00/XXXX1234abcd", "T00/B00/XXXX1234abcd"),
     ("discord webhook", "https://discord.com/api/webhooks/123/abcdEFGH1234", "abcdEFGH1234"),
+    ("user info with an at sign in the password", "https://joe:p@ssw0rd99@host/x?to=a@b", "p@ssw0rd99"),
+    ("user info with a mail address for a name", "smtp://ana@kiln.io:hunter2@mail.kiln.io", "hunter2"),
+    ("user info with a sign of a query in it", "redis://ana:what?ever@db.kiln", "what?ever"),
+    ("user info of digits", "postgres://ana:12345678@db.kiln/ramp", "12345678"),
+    ("password with an ampersand", "Password=Tr0ub4dor&3! is it", "Tr0ub4dor&3!"),
+    ("password with a closing sign, in a form", "pwd=x&password=hunter2!&a[b]=1", "hunter2!"),
+    ("password with an ampersand, in HTML", "user=ana&amp;password=a&b7&amp;grant=x", "a&b7"),
+    ("password at the end of a loud sentence", "I set password=Pw123!, at last.", "Pw123!"),
+    ("flag with a closing sign", "kiln --password Pw123! run", "Pw123!"),
+    ("name after an escape", r"{\"text\": \"a\nKEY=abc123def456ghij\"}", "abc123def456ghij"),
+    ("cookie after an escape", r"GET /\r\nCookie: sid=31d4d96e", "sid=31d4d96e"),
+    ("prefix after an escape", rf"keys:\nsk-{TOKEN} more", f"sk-{TOKEN}"),
+    ("prefix after a percent sign", f"next=a%3Dghp_{TOKEN} more", f"ghp_{TOKEN}"),
+    ("prefix after a colour", f"\x1b[1;32mghp_{TOKEN}\x1b[0m", f"ghp_{TOKEN}"),
+    ("web token after an escape", rf"jwt\t{WEB_TOKEN} here", WEB_TOKEN),
+    (
+        "bot in an address",
+        "https://api.telegram.org/bot123456789:AAF0abcdefghijklmnop/getMe",
+        "123456789:AAF0abcdefghijklmnop",
+    ),
+    ("bot in an escaped address", r"a\n123456789:AAF0abcdefghijklmnop b", "123456789:AAF0abcdefghijklmnop"),
     ("web token", f"jwt {WEB_TOKEN} here", WEB_TOKEN),
     ("telegram bot", "bot 123456789:AAF0abcdefghijklmnop", "123456789:AAF0abcdefghijklmnop"),
     *(
@@ -98,6 +119,11 @@ HARMLESS = [
     "compare if key == 'abc' or token != other",
     "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
     "*** and sk-pro…1234",
+    "password: never! The password: yes!",
+    "password = null! and token = undefined! and key: 550e8400-e29b-41d4-a716-446655440000!",
+    "https://kiln.io:8080?mail and git@kiln.io:ana/ramp@main",
+    "v123456789:AAF0abcdefghijklmnop",
+    r"C:\risk-based-approach and C:\task-force",
 ]
 
 
@@ -123,6 +149,22 @@ def test_mask_shows_nothing_of_short_secrets_and_the_ends_of_long_ones() -> None
 
 def test_assignment_keeps_its_name() -> None:
     assert redact("export OPENAI_API_KEY=sk-proj-abcdefgh1234") == "export OPENAI_API_KEY=sk-pro…1234"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("https://joe:p@ssw0rd99@host/x", "https://joe:***@host/x"),
+        ("https://joe:p@ssw0rd99@host?to=a@b", "https://joe:***@host?to=a@b"),
+        ("https://joe:what?ever@host/x", "https://joe:***@host/x"),
+        ("Password=Tr0ub4dor&3!", "Password=***"),
+        ("Password=Tr0ub4dor&3!&user=ana", "Password=***&user=ana"),
+        ("(Password=Pw123!), and", "(Password=***), and"),
+        ("kiln --password Pw123! run", "kiln --password *** run"),
+    ],
+)
+def test_all_of_a_secret_is_masked(text: str, masked: str) -> None:
+    assert redact(text) == masked
 
 
 def test_private_key_keeps_its_first_and_last_line() -> None:
@@ -160,6 +202,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES).map("".join))
+@example("Bearer token=aB3dE5fG7hI9jK1l")
 def test_any_text_is_taken(text: str) -> None:
     once = redact(text)
 
@@ -183,6 +226,10 @@ def test_any_text_is_taken(text: str) -> None:
         "cookie: a=",
         "the quick brown token jumps over a key. ",
         f"API_KEY={TOKEN} ",
+        "://a@",
+        "://a:b@c",
+        "password=a&",
+        "password=a&b!",
     ],
 )
 def test_cost_grows_with_the_length_of_a_line_and_no_faster(unit: str) -> None:

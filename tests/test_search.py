@@ -43,6 +43,44 @@ def test_an_identifier_that_is_nowhere_finds_nothing(shelf: Shelf) -> None:
     assert shelf.hits("gpt-4") == ()
 
 
+SIGNS = ["≠", "=", "∉", "👩‍💻", "👨‍👩‍👧‍👦", "❤️‍🔥", "＋＋", "￥", "−−", "a ≠ b", "a = b"]
+
+
+@pytest.mark.parametrize("query", [*SIGNS, *(f'"{sign}"' for sign in SIGNS)])
+def test_signs_are_found_where_they_stand_and_nowhere_else(shelf: Shelf, query: str) -> None:
+    texts = {f"memory/{number:02}.md": f"Here is {sign} as a sign.\n" for number, sign in enumerate(SIGNS[:9])}
+    shelf.fill(texts).put("memory/98.md", "Given a ≠ b, it holds.\n")
+    shelf.put("memory/99.md", "Given a = b, it holds.\n")
+    shelf.pad(60)
+    sign = query.strip('"')
+    wanted = {path for path, text in texts.items() if sign in text} | {
+        path for path, text in (("memory/98.md", "a ≠ b"), ("memory/99.md", "a = b")) if sign in text
+    }
+    assert {hit.path for hit in shelf.hits(query) if hit.parts.literal} == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("++", "＋＋"),
+        ("＋＋", "++"),
+        ("¥", "￥"),
+        ("￥", "¥"),
+        ("👩💻", "👩‍💻"),
+        ("❤🔥", "❤️‍🔥"),
+        ("≠", "=\u0338"),
+        ("=\u0338", "≠"),
+        ("--", "−\u00ad–"),
+        ("...", "…"),
+        ("…", "..."),
+    ],
+)
+def test_signs_are_found_however_they_are_spelled(shelf: Shelf, query: str, text: str) -> None:
+    shelf.put("memory/signs.md", f"Here is {text} as a sign.\n")
+    shelf.put("memory/others.md", "Here is = and + and 👩 and - as a sign.\n")
+    assert [hit.path for hit in shelf.hits(query)] == ["memory/signs.md"]
+
+
 SYNTAX = [
     '"hello',
     '"a" "b',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import apsw
 
@@ -16,7 +17,7 @@ from core.search.query import Query
 from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
 from core.store.database import id_array
-from core.text.analysis import blank_signs, fold, holds_folded, joins_words, spell, split_scripts, words
+from core.text.analysis import blank_signs, fold, holds_folded, joins_words, spell, spellings_of, split_scripts, words
 from core.text.stopwords import stop_words
 
 MOST_CANDIDATES = 400
@@ -31,6 +32,8 @@ LONGEST_PART = 4
 """Words, with nothing but blanks between them, of which the first and the last are looked for as parts of others."""
 MOST_LOOKED_AT = 4000
 """Chunks whose text may be read to find one literal."""
+MOST_SIGNS = 16
+"""Signs of one literal whose other spellings are looked for."""
 _SLICE = 500
 _SENTENCE_END = " .?!,;:…。？！"
 _BACK_QUOTED = late_regex(r"`([^`]+)`")
@@ -92,7 +95,7 @@ class Literals:
             if found or whole_words or _is_sentence(needle):
                 return found
         if needle and (len(needle) > 2 or not all(map(joins_words, needle))):
-            parts = self._by_parts(needle, whole_words=whole_words, most=most)
+            parts = self._by_parts(needle, text, whole_words=whole_words, most=most)
         else:
             return None if candidates else []
         if parts is None:
@@ -142,14 +145,14 @@ class Literals:
         start = max(0, min(rarest - WINDOW // 2, len(spelled) - WINDOW))
         return self._search("chunks_fts", "body : " + quoted(" ".join(spelled[start : start + WINDOW])), most)
 
-    def _by_parts(self, needle: str, *, whole_words: bool, most: int) -> list[int] | None:
+    def _by_parts(self, needle: str, text: str, *, whole_words: bool, most: int) -> list[int] | None:
         """Chunks that hold the needle anywhere; None when more than `most` do, or too many may."""
         try:
             expression = self._parts.expression(needle, whole_words=whole_words) if len(needle) > 2 else None
         except TooMany:
             return None
         if expression is None:
-            return self._holding(self._with_sign(needle), needle, most)
+            return self._holding(self._with_sign(needle, text), needle, most)
         ids = self._search("chunks_fts", expression, MOST_LOOKED_AT) if expression else []
         if len(ids) > MOST_LOOKED_AT:
             return None
@@ -171,16 +174,28 @@ class Literals:
             "SELECT id, text FROM chunks WHERE id IN (SELECT value FROM carray(?))", (id_array(ids),)
         )
 
-    def _with_sign(self, needle: str) -> Iterator[tuple[int, str]]:
-        """Chunks that may hold what no index knows, with their texts; reads every text."""
-        scope = "" if self._allowed is None else "AND +id IN (SELECT value FROM carray(?3))"
+    def _with_sign(self, needle: str, text: str) -> Iterator[tuple[int, str]]:
+        """Chunks that may hold what no index knows, with their texts; reads every text.
+
+        First those that hold it as it is folded or as `text` spells it, then some of those with its signs in other
+        spellings, be they full width, composed in another way, or with invisible characters between.
+        """
         part = max(needle.split(" "), key=len)
-        values: list[object] = [part, part.upper()]
-        if self._allowed is not None:
-            values.append(id_array(self._allowed))
-        has_case = part != part.upper()
-        held = "(instr(lower(text), ?1) OR instr(text, ?2))" if has_case else "instr(text, ?2)"
-        return self._connection.execute(f"SELECT id, text FROM chunks WHERE {held} {scope}", values)
+        lowered = "lower(text)" if part != part.upper() else "text"
+        as_written = f"(instr({lowered}, ?) OR instr(text, ?) OR instr(text, ?))"
+        written = [part, part.upper(), text.strip().encode("utf-8", "replace").decode()]
+        yield from self._texts_where(as_written, written)
+        signs = [spellings_of(sign) for sign in dict.fromkeys(part) if not joins_words(sign)][:MOST_SIGNS]
+        if signs:
+            each = " AND ".join(f"({' OR '.join(['instr(text, ?)'] * len(spellings))})" for spellings in signs)
+            # What folding changes is never ASCII.
+            condition = f"octet_length(text) > length(text) AND {each} AND NOT {as_written}"
+            yield from islice(self._texts_where(condition, [*"".join(signs), *written]), MOST_LOOKED_AT)
+
+    def _texts_where(self, condition: str, values: Sequence[str]) -> Iterator[tuple[int, str]]:
+        scope = "" if self._allowed is None else "AND +id IN (SELECT value FROM carray(?))"
+        scoped = [*values, *([] if self._allowed is None else [id_array(self._allowed)])]
+        return self._connection.execute(f"SELECT id, text FROM chunks WHERE {condition} {scope}", scoped)
 
     def of_name(self, query: Query) -> list[int]:
         """The first chunks of documents that the query names: by path, by file name, or by that without its suffix."""

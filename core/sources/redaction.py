@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from core.sources.redaction_fields import field_secrets
 from core.sources.redaction_tokens import token_secrets
 
-REDACTION_VERSION = "1"
+REDACTION_VERSION = "2"
 
 _SHORT = 18
 _MASKED = re.compile(r"\S{6}…\S{4}|\*{3,}")

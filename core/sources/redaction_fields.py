@@ -22,7 +22,7 @@ _NAME_CHARACTERS = 64
 _DOUBLE = re.compile(r"\"((?:[^\"\\\n]|\\.){1,4096}+)\"")
 _SINGLE = re.compile(r"'((?:[^'\\\n]|\\.){1,4096}+)'|`([^`\n]{1,4096}+)`")
 _ESCAPED = re.compile(r"\\{1,6}[\"']((?:[^\"'\\\n]){1,4096}+)")
-_BARE = re.compile(r"[^\s\"'`\\&,;<>|]++")
+_BARE = re.compile(r"(?:[^\s\"'`\\&,;<>|]|&(?!(?:amp;)?[\w.%\[\]-]{1,64}=))++")
 _BARE_WIDE = re.compile(r"[^\s\"'`\\]++")
 _BARE_JUDGED = 512
 _LONG_VALUE = re.compile(r"[\"'`\\]{0,7}[A-Za-z0-9+/_.~-]{16}")
@@ -42,7 +42,7 @@ _TOKEN_HARMLESS = re.compile(
     r"prompt|completion|total|first|last|current|each|sub|context|continuation|cancel|cancellation)[_.-]?$"
 )
 _PLACEHOLDER = re.compile(
-    r"[$<%{[(].*|\.{3}.*|\*{3,}|x{3,}|(?:true|false|null|none|nil|undefined|required|optional|string|str|bytes|int|"
+    r"[$<%{[(].*|\.{3}.*|…\S{4}|\*{3,}|x{3,}|(?:true|false|null|none|nil|undefined|required|optional|string|str|bytes|int|"
     r"bool|boolean|number|any|text|unknown|empty|missing|invalid|and|or|is|not|in|the|a|an)",
     re.I | re.S,
 )
@@ -53,17 +53,25 @@ _REFERENCE = re.compile(
 )
 _CALL = re.compile(r"(?:await\s)?[A-Za-z_][\w.]*\(.*", re.S)
 _UUID_OR_HASH = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{7,64}", re.I)
-_END_SIGNS = ".,;:!?)]}>"
+_END_SIGNS = ".,;:?)]}>"
+_LOUD = "!"
+"""Ends many secrets, and words of prose: it is masked with a value and left out when the value is judged."""
+_ESCAPE_LETTERS = "abfnrtv"
 
 _AUTHORIZATION = re.compile(
     r"authorization\\{0,6}[\"'`]?\s{0,4}[:=]\s{0,4}\\{0,6}[\"'`]?"
     r"(?:(?:bearer|basic|bot|token|digest|apikey|negotiate)[ \t]{1,4})?+([^\s\"'`\\,;]{6,}+)"
 )
 _BEARER = re.compile(r"bearer[ \t]{1,4}([a-z0-9._~+/=-]{18,}+)")
+_PORT_DIGITS = 5
 _COOKIE = re.compile(
-    r"(?<![\w-])(?:set-)?cookie\\{0,6}[\"'`]?\s{0,4}:\s{0,4}\\{0,6}[\"'`]?([^\s\"'`\\=;]{1,128}=[^\n\"'`\\]{1,8192}+)"
+    r"(?:(?<![\w-])|(?<=\\[abfnrtv]))(?:set-)?cookie\\{0,6}[\"'`]?\s{0,4}:\s{0,4}\\{0,6}[\"'`]?"
+    r"([^\s\"'`\\=;]{1,128}=[^\n\"'`\\]{1,8192}+)"
 )
-_USERINFO = re.compile(r"://[^\s:/@\"'`\\<>]{0,128}:([^\s@/\"'`\\<>]{1,256})@")
+# The last "@" of the authority ends it; the first one where "?" or "#" stand before it.
+_USERINFO = re.compile(
+    r"://(?:[^\s:/?#\"'`\\<>]{0,128}:([^\s/?#\"'`\\<>]{1,4096})@|[^\s:/@\"'`\\<>]{0,128}:([^\s@/\"'`\\<>]{1,256})@)"
+)
 _QUERY = re.compile(
     r"[?&](?:key|sig|signature|code|auth|x-amz-signature|x-amz-credential|x-goog-signature)=([^\s&#\"'`<>\\]{1,4096}+)"
 )
@@ -87,7 +95,10 @@ def field_secrets(text: str, lowered: str) -> Iterator[tuple[int, int]]:
     if has_colon and has_equals and "cookie" in lowered:
         yield from (found.span(1) for found in _COOKIE.finditer(lowered))
     if has_colon and "://" in lowered:
-        yield from (found.span(1) for found in _USERINFO.finditer(lowered) if not found[1].isdigit())
+        for found in _USERINFO.finditer(lowered):
+            group = found.lastindex or 0
+            if not found[group].isdigit() or len(found[group]) > _PORT_DIGITS:
+                yield found.span(group)
         if "?" in lowered:
             for found in _QUERY.finditer(lowered):
                 value = text[found.start(1) : found.end(1)]
@@ -123,7 +134,7 @@ def _fields(text: str, lowered: str, places: Sequence[int]) -> Iterator[tuple[in
         for found in _FLAG.finditer(lowered):
             if _grade(found["before"], found["keyword"]) in ("strong", "middle"):
                 span, quoted = _span(text, found.end(), wide=True)
-                if span is not None and (quoted or not _PLACEHOLDER.fullmatch(text[span[0] : span[1]][:_JUDGED])):
+                if span is not None and (quoted or _is_value(text[span[0] : span[1]].rstrip(_LOUD))):
                     yield span if quoted else _whole(text, span, wide=True)
 
 
@@ -131,7 +142,10 @@ def _value(text: str, lowered: str, found: re.Match[str]) -> tuple[int, int] | N
     """The span of a field's value, if it is a secret."""
     keyword, sign = found["keyword"], found["sign"]
     ahead = lowered[max(0, found.start() - _NAME_CHARACTERS) : found.start()]
-    before = ahead[len(ahead.rstrip(_NAME_SIGNS)) :]
+    name_at = len(ahead.rstrip(_NAME_SIGNS))
+    before = ahead[name_at:]
+    if before and before[0] in _ESCAPE_LETTERS and ahead[:name_at].endswith("\\"):
+        before = before[1:]  # of an escape as in "\nTOKEN=" within JSON
     written = text[found.start() - len(before) : found.end("keyword")]
     is_env = sign != "=>" and written.upper() == written
     grade = "strong" if is_env and keyword not in _SHORT_PASS else _grade(before, keyword)
@@ -141,9 +155,11 @@ def _value(text: str, lowered: str, found: re.Match[str]) -> tuple[int, int] | N
     if span is None:
         return None
     value = text[span[0] : span[1]]
+    if not quoted:
+        value = value.rstrip(_LOUD)
     if grade == "weak":
         return span if _is_surely_random(value) else None
-    if _is_harmless(value, written, quoted=quoted or is_env):
+    if not value or _is_harmless(value, written, quoted=quoted or is_env):
         return None
     if is_env and not keyword.startswith(("pass", "secret", "c")) and value.isdigit() and len(value) < 6:
         return None
@@ -206,6 +222,10 @@ def _whole(text: str, span: tuple[int, int], *, wide: bool) -> tuple[int, int]:
     return whole.span() if whole is not None else span
 
 
+def _is_value(bare: str) -> bool:
+    return bare != "" and _PLACEHOLDER.fullmatch(bare[:_JUDGED]) is None
+
+
 def _is_harmless(value: str, written: str, *, quoted: bool) -> bool:
     """Placeholders, references to variables and calls are no secrets."""
     head = value[:_JUDGED]
@@ -218,13 +238,14 @@ def _is_likely(text: str, span: tuple[int, int], before: str, grade: str) -> boo
     """Whether the word after `name: ` is a value and no prose."""
     if grade == "strong" and before:
         return True
-    value = text[span[0] : span[1]]
+    value = text[span[0] : span[1]].rstrip(_LOUD)
     if grade == "middle":
         return _is_surely_random(value)
     if not value.isalpha() or not value.islower():
         return True
-    line_end = text.find("\n", span[1], span[1] + 8)
-    rest = text[span[1] : line_end if line_end >= 0 else span[1] + 8]
+    end = span[0] + len(value)
+    line_end = text.find("\n", end, end + 8)
+    rest = text[end : line_end if line_end >= 0 else end + 8]
     return not rest.strip(" \t\r,;")
 
 

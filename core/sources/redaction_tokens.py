@@ -8,6 +8,14 @@ from collections.abc import Iterator
 _WORD = "[A-Za-z0-9_-]"
 _PLAIN = "[A-Za-z0-9]"
 _SHORTEST = 12
+_ESCAPES = (
+    r"\\[abfnrtv]",
+    r"\\u[0-9A-Fa-f]{4}",
+    r"\\x[0-9A-Fa-f]{2}",
+    r"%[0-9A-Fa-f]{2}",
+    *(rf"\[{shade}m" for shade in ("", "[0-9]", "[0-9]{2}")),
+    *(rf";{shade}m" for shade in ("[0-9]", "[0-9]{2}", "[0-9]{3}")),
+)
 
 # Prefix, what may follow, how much of it at least.
 _PREFIXES: tuple[tuple[str, str, int], ...] = (
@@ -61,17 +69,28 @@ _PREFIXES: tuple[tuple[str, str, int], ...] = (
 )
 
 
+def _begun(token: str, joined: str = _PLAIN) -> str:
+    """That what was matched, `token`, has no sign of `joined` before it but those that end an escape.
+
+    As in `\\nsk-`, `\\u003dsk-` and `%3Dsk-` within JSON and addresses, and in the colours of a terminal.
+    """
+    escaped = "".join(f"|(?<={end}{token})" for end in _ESCAPES)
+    return f"(?:(?<!{joined}{token}){escaped})"
+
+
 # The prefix stands first in each pattern, so that the search for it is quick.
 _TOKENS = tuple(
-    (prefix, re.compile(f"{re.escape(prefix)}(?<![A-Za-z0-9]{re.escape(prefix)}){tail}{{{least},}}+"))
+    (prefix, re.compile(f"{re.escape(prefix)}{_begun(re.escape(prefix))}{tail}{{{least},}}+"))
     for prefix, tail, least in _PREFIXES
 )
 # By a sign that the prefix holds: one sign is found ten times faster than a word, and most texts hold few.
 _BY_SIGN: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 for _prefix, _pattern in _TOKENS:
     _BY_SIGN.setdefault(next(sign for sign in "-_./A" if sign in _prefix), []).append((_prefix, _pattern))
-_WEB_TOKEN = re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+(?:\.[A-Za-z0-9_-]*+)?")
+_WEB_TOKEN = re.compile(rf"eyJ{_begun('eyJ', _WORD)}[A-Za-z0-9_-]{{6,}}+\.[A-Za-z0-9_-]{{4,}}+(?:\.[A-Za-z0-9_-]*+)?")
 _BOT_TOKEN = re.compile(r"[0-9]{6,16}+:([A-Za-z0-9_-]{20,}+)")
+# What stands before a bot token: no letter or digit, unless it is `bot` in an address, or the end of an escape.
+_BOT_BEGINS = re.compile(rf"{_begun('')}|(?<=bot)", re.I)
 _BOT_TAIL = re.compile(":[A-Za-z0-9_-]{20}")
 _SLACK_HOOK = re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{8,}+)")
 _DISCORD_HOOK = re.compile(r"discord(?:app)?\.com/api/(?:v[0-9]{1,3}/)?webhooks/[0-9]{1,30}/([A-Za-z0-9_-]{8,}+)")
@@ -94,7 +113,7 @@ def token_secrets(text: str) -> Iterator[tuple[int, int]]:
         yield from (found.span() for found in _WEB_TOKEN.finditer(text))
     if ":" in text and _BOT_TAIL.search(text) is not None:
         for found in _BOT_TOKEN.finditer(text):
-            if not text[found.start() - 1 : found.start()].isalnum() and is_random(found[1]):
+            if _BOT_BEGINS.match(text, found.start()) is not None and is_random(found[1]):
                 yield found.span()
     if "/" not in text:
         return

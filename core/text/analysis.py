@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
@@ -13,7 +14,7 @@ from core.regexes import late_regex
 Script = Literal["word", "cjk", "unspaced"]
 
 ANALYSIS_VERSION = "1"
-"""Part of what an index is built with; it changes with every change of fold, index_text or index_head."""
+"""Part of what an index is built with; it changes whenever fold, index_text or index_head give other words."""
 
 # Scripts written without blanks. CJK (Hangul too, whose particles are glued to the word) is indexed as characters and
 # pairs of them, Thai, Lao, Burmese and Khmer as pairs: a single sign of these carries no meaning.
@@ -60,13 +61,16 @@ def _is_accent(character: str) -> bool:
     ) and unicodedata.category(character) in ("Mn", "Me")
 
 
+def _parts_of(character: str) -> str:
+    """A character and its marks, apart where the marks are accents: those of signs are not, ≠ is not =."""
+    whole = character in _LETTERS or unicodedata.category(character)[0] == "S"
+    return character if whole else unicodedata.normalize("NFD", character)
+
+
 def _fold_once(text: str) -> str:
     folded = []
     for character in unicodedata.normalize("NFKC", text).casefold():
-        if character in _LETTERS:
-            folded.append(character)
-            continue
-        for part in unicodedata.normalize("NFD", character):
+        for part in _parts_of(character):
             if part in _INVISIBLE or _is_accent(part):
                 continue
             digit = unicodedata.decimal(part, None)
@@ -131,6 +135,26 @@ def fold(text: str) -> str:
     while "  " in folded:
         folded = folded.replace("  ", " ")
     return folded.strip(" ")
+
+
+@cache
+def _sign_spellings() -> dict[str, str]:
+    """Signs, each with the other characters whose folded form holds it."""
+    spellings: dict[str, str] = {}
+    for code in range(128, 0x20000):
+        character = chr(code)
+        if "\uac00" <= character <= "\ud7ff" or not (character in _SPELLINGS or unicodedata.decomposition(character)):
+            continue
+        folded = unicodedata.normalize("NFKC", character)
+        if character in _SPELLINGS or any(_WORD[ord(part)] == " " for part in folded):
+            for sign in set(_FOLD[code]) - {character, " "}:
+                spellings[sign] = spellings.get(sign, "") + character
+    return spellings
+
+
+def spellings_of(sign: str) -> str:
+    """The characters of which a text must hold one, where its folded form holds this folded sign."""
+    return sign + unicodedata.normalize("NFD", sign)[0] + _sign_spellings().get(sign, "")
 
 
 def holds_folded(text: str, needle: str) -> bool:
