@@ -298,7 +298,8 @@ class Memory:
             self.sync("manual", vectors=False, paths=(written.absolute,))
             return written
         except StoreError as error:  # The text stands in its file all the same: told, not raised.
-            return replace(written, warning=f"written, but not indexed yet: {error}")
+            remedy = f". {error.remedy}" if error.remedy else ""
+            return replace(written, warning=f"written, but not indexed yet: {error}{remedy}")
 
     def _now(self) -> datetime:
         return datetime.now().astimezone()

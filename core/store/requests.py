@@ -51,6 +51,15 @@ class Requests:
         self._taken.update(request.id for request in new)
         return new
 
+    @property
+    def in_hand(self) -> int:
+        """Requests that this object has given out and that have no answer yet."""
+        return len(self._taken)
+
+    def show_life(self, *, now_ms: int) -> None:
+        """Commit that the writer is there, for those whose requests take their time."""
+        self._database.set_meta("writer_alive_ms", str(now_ms))
+
     def finish(self, request_id: int, outcome: str, *, now_ms: int) -> None:
         """Answer a request; answers older than an hour go."""
         with self._database.transaction():

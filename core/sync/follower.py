@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from core.store.database import Database
 from core.store.requests import Requests
 from core.sync.flights import Flight
 from core.sync.messages import SyncRequested
+from core.sync.pulse import Pulse
 from core.sync.reports import from_outcome, to_payload
 
 POLL_SECONDS = 0.1
@@ -16,8 +18,9 @@ POLL_SECONDS = 0.1
 class FollowerRole:
     """Used while another process holds the writer lock. All methods run on the worker's thread."""
 
-    def __init__(self, database: Database, pid: int) -> None:
+    def __init__(self, database: Database, pid: int, owner: Callable[[], int | None]) -> None:
         self._database = database
+        self._pulse = Pulse(database, owner)
         self._requests = Requests(database)
         self._pid = pid
         self._asked: list[tuple[int, Flight]] = []
@@ -28,25 +31,30 @@ class FollowerRole:
 
     def enqueue(self, request: SyncRequested) -> None:
         """Write the request where the writer reads. Raises StoreError."""
+        if not self._asked:
+            self._pulse.begin()
         flight = Flight(request, [request.ticket] if request.ticket is not None else [])
         request_id = self._requests.ask("sync", to_payload(request), pid=self._pid, now_ms=int(time.time() * 1000))
         self._asked.append((request_id, flight))
 
     def step(self) -> None:
-        """Look for answers. Raises StoreError."""
+        """Look for answers; who waits for a writer that gives no sign of life is told. Raises StoreError."""
         left = []
+        silent = self._pulse.look() if self._asked else None
         for request_id, flight in self._asked:
             outcome = self._requests.outcome(request_id)
-            if outcome is None and not flight.is_cancelled():
+            if outcome is None and not flight.is_cancelled() and not (silent is not None and flight.tickets):
                 left.append((request_id, flight))
                 continue
             for ticket in flight.tickets:
                 if ticket.done.done():
                     continue
-                if outcome is None:
-                    ticket.done.cancel()
-                else:
+                if outcome is not None:
                     ticket.done.set_result(from_outcome(outcome))
+                elif silent is not None and not ticket.cancel.is_set():
+                    ticket.done.set_exception(silent)
+                else:
+                    ticket.done.cancel()
         self._asked = left
 
     def take_all(self) -> list[Flight]:

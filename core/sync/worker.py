@@ -189,7 +189,7 @@ class IndexWorker:
             self._become_writer([])
         else:
             owner = self._lock.owner()
-            self._role = FollowerRole(self._open_database(), os.getpid())
+            self._role = FollowerRole(self._open_database(), os.getpid(), self._lock.owner)
             self._note(is_writer=False, owner_pid=owner)
             self._bus.publish(WriterChanged(at_ms=self._now_ms(), pid=owner, own=False))
 

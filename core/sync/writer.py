@@ -28,6 +28,7 @@ from core.sync.state import WorkerOptions
 from core.types import EmbeddingIdentity, IndexIdentity, Progress, Scan, Source, SyncReport
 
 REQUEST_POLL_SECONDS = 0.25
+SIGN_SECONDS = 2.0
 PURGE_SECONDS = 1.0
 WARM_UP_SECONDS = 0.3
 SETTLE_DOCUMENTS = 200
@@ -63,7 +64,7 @@ class WriterRole:
         self._flights = FlightQueue()
         self._current: Flight | None = None
         self._awaiting: list[_AwaitingVectors] = []
-        self._last_poll = 0.0
+        self._last_poll = self._last_sign = 0.0
         self._purge_at = time.monotonic() if owes_purge(database) else None
         self._last_full = time.monotonic()
         self._warm_at: float | None = None
@@ -163,9 +164,16 @@ class WriterRole:
         if now - self._last_poll < REQUEST_POLL_SECONDS:
             return
         self._last_poll = now
+        self._show_life(now)
         for asked in self._requests.take("sync"):
             self._wants_vectors = True
             self._flights.add(from_payload(asked.payload), self._current, external=asked.id)
+
+    def _show_life(self, now: float) -> None:
+        """Commit something while other processes wait: by that they know that the writer is at it."""
+        if self._requests.in_hand and now - self._last_sign >= SIGN_SECONDS:
+            self._last_sign = now
+            self._requests.show_life(now_ms=self._tools.now_ms())
 
     def _run_targeted(self, outer: Flight) -> None:
         """A small sync between two steps of a full one."""
