@@ -117,6 +117,28 @@ def test_parts_in_every_way_of_writing(shelf: Shelf, needle: str, chunk: int | N
     assert (found or []) == ([] if chunk is None else [chunk])
 
 
+@pytest.mark.parametrize("query", ["2.0.1", "release 2.0.1", '2.0.1 "release"'])
+def test_a_version_is_found_without_its_letter(tmp_path: Path, query: str) -> None:
+    shelf = Shelf(tmp_path)
+    for number in range(80):
+        shelf.put(
+            f"memory/{number}.md", f"Release {number} of 12.0.1 took 2 days, 0 faults and 1 hour; 2.0.{number + 10}"
+        )
+    shelf.put("memory/there.md", "It is called v2.0.1 since today, says the release note.")
+    assert shelf.hits(query)[0].path == "memory/there.md"
+
+
+@pytest.mark.parametrize(
+    ("needle", "chunks"),
+    [("2.0.1", [1]), ("1.21", [2]), ("12.0.1", [3]), ("3.11", []), ("0.1", [1, 3]), ("2.0.11", [])],
+)
+def test_a_version_is_no_part_of_a_longer_number(tmp_path: Path, needle: str, chunks: list[int]) -> None:
+    shelf = Shelf(tmp_path)
+    for number, text in enumerate(("v2.0.1", "go1.21", "a v2 of 12.0.1 and v2.0.15", "v13.11 and 23.111")):
+        shelf.put(f"memory/{number}.md", text)
+    assert literals(shelf.database).chunks_with(needle, whole_words=False) == chunks
+
+
 def test_only_what_is_allowed_is_found(shelf: Shelf) -> None:
     assert literals(shelf.database, [2, 3]).chunks_with("ighthous", whole_words=False) == []
     assert literals(shelf.database, [2, 3]).chunks_with("===", whole_words=False) == []

@@ -12,7 +12,7 @@ import apsw
 from core.regexes import late_regex
 from core.search.evidence import rarity
 from core.search.keyword import quoted
-from core.search.parts import Parts, TooMany, has_half_a_pair, parts_of
+from core.search.parts import Parts, TooMany, has_half_a_pair, is_version, parts_of
 from core.search.query import Query
 from core.search.rows import Rows
 from core.search.terms import Terms, Vocabulary
@@ -267,16 +267,18 @@ def holds(folded: str, needle: str, opens_left: bool = False, opens_right: bool 
 def places(folded: str, needle: str, opens_left: bool = False, opens_right: bool = False) -> Iterator[int]:
     """Where `needle` stands in `folded`; an end that is not open stands at the border of a word.
 
-    `_` and signs border words, and so does every CJK or Thai character.
+    `_` and signs border words, and so does every CJK or Thai character. A version is no part of a longer number.
     """
     if not needle:
         return
     before = not opens_left and joins_words(needle[0])
     after = not opens_right and joins_words(needle[-1])
+    no_digit = opens_left and is_version(needle)
     position = folded.find(needle)
     while position >= 0:
         end = position + len(needle)
-        inside = (before and position > 0 and joins_words(folded[position - 1])) or (
+        ahead = folded[position - 1 : position]
+        inside = (ahead and ((before and joins_words(ahead)) or (no_digit and ahead.isdigit()))) or (
             after and end < len(folded) and joins_words(folded[end])
         )
         if not inside:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import product
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import apsw
 
+from core.regexes import late_regex
 from core.search.keyword import quoted
 from core.search.terms import Vocabulary
 from core.store.word_rows import WORD_TABLE
@@ -17,6 +20,8 @@ MOST_WORDS = 1000
 MOST_TRIGRAMS = 24
 SHORTEST_PART = 3
 """A piece of text all of whose runs have fewer letters and digits is not looked for within words."""
+_VERSION = late_regex(r"[0-9]{1,2}(?:\.[0-9]{1,2})+")
+_BEFORE_VERSION = tuple(map("".join, (*ascii_lowercase, *product(ascii_lowercase, repeat=2))))
 _RUN = re.compile(r"[^ ]+")
 _LAST = "\U0010ffff"
 
@@ -26,13 +31,17 @@ class TooMany(Exception):
 
 
 class _Run(NamedTuple):
-    """A run of one way of writing; whether it begins or ends its text, and may there be a part of a longer word."""
+    """A run of one way of writing; whether it begins or ends its text, and may there be a part of a longer word.
+
+    `is_of_version`: whether it is of a version, whose first number may stand behind a letter or two.
+    """
 
     text: str
     script: Script
     is_first: bool
     is_last: bool
     is_part: bool
+    is_of_version: bool = False
 
     @property
     def is_half_a_pair(self) -> bool:
@@ -93,6 +102,9 @@ class Parts:
         """Words that begin or end with a run, or hold it, up to one more than the most; None where none can tell."""
         if not run.is_first:
             return self._select("word >= ?1 AND word < ?2", run.text, run.text + _LAST)
+        if run.is_of_version:
+            lettered = [f'"{letters}{run.text}"' for letters in _BEFORE_VERSION]
+            return self._select("word IN (SELECT value FROM json_each(?1))", f"[{','.join(lettered)}]")
         if len(run.text) < SHORTEST_PART:
             return None
         trigrams = list(dict.fromkeys(run.text[start : start + 3] for start in range(len(run.text) - 2)))
@@ -110,6 +122,11 @@ def parts_of(needle: str) -> tuple[bool, bool]:
     """Whether the beginning and the end of a folded text are looked for as parts of longer words."""
     parts = [run for run in _runs(needle) if run.is_part]
     return any(run.is_first for run in parts), any(run.is_last for run in parts)
+
+
+def is_version(needle: str) -> bool:
+    """Whether a folded text is a version of short numbers, as `2.0.1`, which texts may write as `v2.0.1`."""
+    return _VERSION.fullmatch(needle) is not None
 
 
 def has_half_a_pair(needle: str) -> bool:
@@ -132,7 +149,15 @@ def _runs(needle: str) -> list[_Run]:
             found.append((run[0], script, start == 0, end == len(needle)))
         offset += len(piece)
     has_parts = any(script != "word" or len(text) >= SHORTEST_PART for text, script, _, _ in found)
+    version = is_version(needle)
     return [
-        _Run(text, script, first, last, has_parts and script == "word" and (first or last))
+        _Run(
+            text,
+            script,
+            first,
+            last,
+            (has_parts and script == "word" and (first or last)) or (version and first),
+            version,
+        )
         for text, script, first, last in found
     ]
