@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from core.settings.trust import trust_workspace_file as trust_workspace_file
     from core.sources.transcripts.view import SessionView as SessionView
     from core.spare_memory import give_back_free_pages as give_back_free_pages
+    from core.spare_memory import share_heaps as share_heaps
     from core.status import status_json as status_json
     from core.sync.session_list import SessionInfo as SessionInfo
     from core.text.headings import Outline as Outline
@@ -137,6 +138,7 @@ _PLACES = {
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
     "serve_mcp": "core.mcp_server",
+    "share_heaps": "core.spare_memory",
     "skip_words": "core.text.words",
     "start_log": "core.logbook",
     "status_json": "core.status",

@@ -61,3 +61,47 @@ def test_what_is_free_between_blocks_in_use_is_given_back() -> None:
     by_itself, given_back = map(int, run.stdout.split())
     assert by_itself < 10
     assert given_back > 40
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no such heaps")
+def test_threads_share_their_heaps(tmp_path: Path) -> None:
+    code = """
+        import ctypes, sys, threading
+        from core.spare_memory import share_heaps
+
+        if sys.argv[1] == "shared":
+            assert share_heaps()
+        meet = threading.Barrier(7)
+
+        def work():
+            meet.wait()
+            kept.append([bytes(100_000) for _ in range(50)])
+            meet.wait()
+
+        kept = []
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        meet.wait()
+        meet.wait()
+        library = ctypes.CDLL(None)
+        library.fopen.restype = ctypes.c_void_p
+        library.malloc_info.argtypes = [ctypes.c_int, ctypes.c_void_p]
+        library.fclose.argtypes = [ctypes.c_void_p]
+        told = library.fopen(sys.argv[2].encode(), b"w")
+        library.malloc_info(0, told)
+        library.fclose(told)
+        print(open(sys.argv[2]).read().count("<heap nr="))
+    """
+    shared, apart = (
+        int(
+            subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(code), how, str(tmp_path / how)],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for how in ("shared", "apart")
+    )
+    assert shared <= 2 < apart

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core import give_back_free_pages
+from core import give_back_free_pages, share_heaps
 
 REST_SECONDS = 5.0
 """How often it is looked whether there is garbage worth a collection."""
@@ -51,7 +51,11 @@ class Heap:
 
 @contextmanager
 def quiet_heap() -> Iterator[Heap]:
-    """No collection until the app has settled, then few. What is left at the end goes with the process, unsorted."""
+    """No collection until the app has settled, then few; few heaps for many threads.
+
+    What is left at the end goes with the process, unsorted.
+    """
+    share_heaps()
     gc.disable()
     gc.set_threshold(*_SELDOM)
     try:
