@@ -190,8 +190,13 @@ class SearchScreen(BrowseScreen[Hit]):
             self.show_empty(None)
         elif not result.partial:
             self.show_empty(self._nothing(result))
-        said_below = bool(result.filters) and not result.hits
-        self.notice(self.deck.state.banner or ("" if said_below else result.warning) or "")
+        self._warn()
+
+    def _warn(self) -> None:
+        """The line below the top: what is wrong with the index, else with the result unless it is said below."""
+        result, banner = self.result, self.deck.state.banner
+        said_below = result is None or (bool(result.filters) and not result.hits)
+        self.notice(banner or ("" if said_below or result is None else result.warning) or "")
 
     def _nothing(self, result: SearchResult) -> Content:
         keys = [self.deck.keymap.shown(BY_ID[f"search.{part}"], typing=True) for part in ("mode", "source", "dates")]
@@ -322,8 +327,7 @@ class SearchScreen(BrowseScreen[Hit]):
         seen = getattr(self, "_revision", state.revision)
         self._revision = state.revision
         super().state_changed(state)
-        if not state.banner and self.result is not None and self.result.warning:
-            self.notice(self.result.warning)
+        self._warn()
         if not self.input.value.strip():
             self._show_home()
         elif state.revision != seen and self._fresh is None:
