@@ -17,6 +17,7 @@ import pytest_textual_snapshot
 from hypothesis import settings
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
+from textual.events import Event, Key
 
 from tests.logs import stop_log
 from tests.snapshot_files import SvgSnapshots, TextSnapshots
@@ -126,6 +127,15 @@ class Deck:
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
+
+    async def together(self, *keys: str | Event) -> None:
+        """All at once, then let them have their effect."""
+        order = self.app._order
+        for key in keys:
+            self.app.post_message(key if isinstance(key, Event) else Key(key, key if len(key) == 1 else None))
+        await self.pilot.pause(0.05)
+        await self.until(lambda: order._late is None and not order._waiting)
+        await self.rest()
 
     async def type(self, text: str) -> None:
         await self.pilot.press(*(key if key != " " else "space" for key in text))

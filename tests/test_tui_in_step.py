@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.events import Key
 
 from core import Memory
 from tests.transcript_home import write_pi
@@ -46,16 +45,6 @@ def edited(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return places
 
 
-async def together(running: Any, *keys: str) -> None:
-    """All at once, then wait until they have had their effect."""
-    for key in keys:
-        running.app.post_message(Key(key, key if len(key) == 1 else None))
-    order = running.app._order
-    await running.pilot.pause(0.05)
-    await running.until(lambda: order._late is None and not order._waiting)
-    await running.rest()
-
-
 def asked(running: Any) -> str:
     prompt = running.app.screen.query_one(Prompt)
     assert prompt.is_open
@@ -79,7 +68,7 @@ async def test_a_prompt_opens_before_its_document_is_there(
     deck: Any, memory: Memory, keys: tuple[str, ...], value: str
 ) -> None:
     async with deck(memory) as running:
-        await together(running, *keys)
+        await running.together(*keys)
         assert asked(running) == value
 
 
@@ -89,7 +78,7 @@ async def test_what_is_taken_is_of_the_row_in_force(
 ) -> None:
     async with deck(memory, query="needle") as running:
         await running.until(lambda: running.app.screen.preview.page is not None)
-        await together(running, "tab", *"j" * down, "y", "e")
+        await running.together("tab", *"j" * down, "y", "e")
         hit = running.app.screen.rows.current
         assert copied == [f"{hit.path}#L{hit.start_line}-L{hit.end_line}"]
         await running.rest()
@@ -102,7 +91,7 @@ async def test_what_is_taken_is_of_the_row_in_force(
 async def test_lines_selected_are_of_the_row_in_force(deck: Any, memory: Memory, copied: list[str]) -> None:
     async with deck(memory, query="needle") as running:
         await running.until(lambda: running.app.screen.preview.page is not None)
-        await together(running, "tab", "j", "v", "j", "y")
+        await running.together("tab", "j", "v", "j", "y")
         hit = running.app.screen.rows.current
         assert len(copied) == 1
         assert copied[0].startswith(f"{hit.path}#L")
@@ -111,7 +100,7 @@ async def test_lines_selected_are_of_the_row_in_force(deck: Any, memory: Memory,
 
 async def test_a_message_taken_is_of_the_session_in_force(deck: Any, memory: Memory, copied: list[str]) -> None:
     async with deck(memory) as running:
-        await together(running, "f3", "y", "R", "j", "y", "R", "j", "y", "R")
+        await running.together("f3", "y", "R", "j", "y", "R", "j", "y", "R")
         paths = [row.path for row in running.app.screen.rows.items]
         assert [text.partition("#")[0] for text in copied[::2]] == paths
         assert len(set(copied[1::2])) == 3
@@ -119,9 +108,9 @@ async def test_a_message_taken_is_of_the_session_in_force(deck: Any, memory: Mem
 
 async def test_an_excerpt_is_of_the_session_in_force(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
-        await together(running, "f3", "j", "s")
+        await running.together("f3", "j", "s")
         assert asked(running) == running.app.screen.rows.current.title
-        await together(running, "enter", "escape", "tab")
+        await running.together("enter", "escape", "tab")
         assert len(running.app.screen_stack) == 1
         assert len(list((memory.workspace / "memory").glob("*talk*.md"))) == 1
 
@@ -129,7 +118,7 @@ async def test_an_excerpt_is_of_the_session_in_force(deck: Any, memory: Memory) 
 async def test_enter_opens_a_hit_of_what_was_typed(deck: Any, memory: Memory) -> None:
     async with deck(memory, query="needle") as running:
         await running.until(lambda: running.app.screen.preview.page is not None)
-        await together(running, "ctrl+u", *"kiln", "enter", "y")
+        await running.together("ctrl+u", *"kiln", "enter", "y")
         screen = running.app.screen
         assert screen.result.query == "kiln"
         assert screen.preview.page.path == "memory/a.md"
@@ -139,7 +128,7 @@ async def test_enter_opens_a_hit_of_what_was_typed(deck: Any, memory: Memory) ->
 async def test_enter_stays_in_the_field_where_nothing_is_found(deck: Any, memory: Memory) -> None:
     async with deck(memory, query="needle") as running:
         await running.until(lambda: running.app.screen.preview.page is not None)
-        await together(running, "ctrl+u", *"zzzxx", "enter", "q")
+        await running.together("ctrl+u", *"zzzxx", "enter", "q")
         assert running.app.is_running
         assert running.app.screen.input.value == "zzzxxq"
 
@@ -148,7 +137,7 @@ async def test_enter_stays_in_the_field_where_nothing_is_found(deck: Any, memory
 async def test_enter_opens_what_the_narrowed_list_begins_with(deck: Any, memory: Memory, screen: str) -> None:
     async with deck(memory) as running:
         word = "two" if screen == "f3" else "b.md"
-        await together(running, screen, "slash", *word, "enter", "f", *"x")
+        await running.together(screen, "slash", *word, "enter", "f", *"x")
         assert asked(running) == "x"
         current = running.app.screen.rows.current
         assert word in (current.title if screen == "f3" else current.key)
@@ -157,17 +146,17 @@ async def test_enter_opens_what_the_narrowed_list_begins_with(deck: Any, memory:
 @pytest.mark.parametrize("down", [1, 2])
 async def test_down_in_the_field_waits_for_what_was_typed(deck: Any, memory: Memory, down: int) -> None:
     async with deck(memory, query="kiln") as running:
-        await together(running, "ctrl+u", *"needle", *["down"] * down)
+        await running.together("ctrl+u", *"needle", *["down"] * down)
         screen = running.app.screen
         assert screen.result.query == "needle"
         assert screen.hits.highlighted == down
-        await together(running, "ctrl+u", *"zzzxx", "down", "ctrl+u", *"needle")
+        await running.together("ctrl+u", *"zzzxx", "down", "ctrl+u", *"needle")
         assert screen.hits.highlighted == 0
 
 
 async def test_text_after_a_saved_note_goes_to_the_screen_below(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
-        await together(running, "ctrl+n", *"first", "ctrl+o", *"second")
+        await running.together("ctrl+n", *"first", "ctrl+o", *"second")
         assert not isinstance(running.app.screen, QuickNote)
         assert running.app.screen.input.value == "second"
         notes = [path.read_text("utf-8") for path in (memory.workspace / "memory").glob("20*.md")]
@@ -187,7 +176,7 @@ async def test_an_action_does_not_wait_for_ever(
         await running.until(lambda: running.app.screen.preview.page is not None)
         monkeypatch.setattr(app, "IN_STEP_SECONDS", 0.1)
         monkeypatch.setattr(BrowseScreen, "is_in_step", False)
-        await together(running, "tab", "y", "slash", *"x")
+        await running.together("tab", "y", "slash", *"x")
         assert copied == []
         assert any("press the key again" in toast for toast in running.toasts)
         assert running.app.screen.input.value == "needlex"

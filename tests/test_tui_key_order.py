@@ -25,14 +25,6 @@ def memory(shared_memory_of: Callable[..., Memory]) -> Memory:
     return shared_memory_of(FILES)
 
 
-async def together(running: Any, *keys: str | Event) -> None:
-    """All at once, then wait until they have had their effect."""
-    for key in keys:
-        running.app.post_message(key if isinstance(key, Event) else Key(key, key if len(key) == 1 else None))
-    await running.press()
-    await running.rest()
-
-
 def typed_in(running: Any) -> str:
     focused = running.app.focused
     assert isinstance(focused, Input | TextArea), focused
@@ -60,7 +52,7 @@ async def test_letters_go_where_the_key_before_them_leads(
 ) -> None:
     async with deck(memory, query="needle") as running:
         await running.until(lambda: running.app.screen.preview.page is not None)
-        await together(running, *keys)
+        await running.together(*keys)
         assert running.app.is_running
         assert typed_in(running) == value
 
@@ -68,20 +60,20 @@ async def test_letters_go_where_the_key_before_them_leads(
 @pytest.mark.parametrize("window", ["ctrl+n", "ctrl+p"])
 async def test_escape_and_a_letter_in_the_same_bytes_are_two_keys(deck: Any, memory: Memory, window: str) -> None:
     async with deck(memory) as running:
-        await together(running, window, Key("alt+a", "a"), Key("alt+ü", "ü"), "b")
+        await running.together(window, Key("alt+a", "a"), Key("alt+ü", "ü"), "b")
         assert len(running.app.screen_stack) == 1
         assert typed_in(running) == "aüb"
 
 
 async def test_alt_is_alt_where_the_user_has_bound_it(deck: Any, memory_of: Callable[..., Memory]) -> None:
     async with deck(memory_of(FILES, keymap={"app.help": "alt+a"})) as running:
-        await together(running, "ctrl+n", "x", Key("alt+b", "b"), Key("alt+a", "a"))
+        await running.together("ctrl+n", "x", Key("alt+b", "b"), Key("alt+a", "a"))
         assert isinstance(running.app.screen, Help)
 
 
 async def test_a_command_is_run_from_keys_in_one_piece(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
-        await together(running, "ctrl+p", *"go to files", "enter", "slash", *"oth")
+        await running.together("ctrl+p", *"go to files", "enter", "slash", *"oth")
         assert running.app.current_mode == "files"
         assert typed_in(running) == "oth"
 
@@ -89,7 +81,7 @@ async def test_a_command_is_run_from_keys_in_one_piece(deck: Any, memory: Memory
 async def test_one_escape_for_each_window(deck: Any, memory: Memory) -> None:
     async with deck(memory, query="needle") as running:
         await running.until(lambda: running.app.screen.preview.page is not None)
-        await together(running, "f1", "q", "f1", "q", "f1")
+        await running.together("f1", "q", "f1", "q", "f1")
         assert isinstance(running.app.screen, Help)
         assert len(running.app.screen_stack) == 2
 

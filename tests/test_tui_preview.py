@@ -182,15 +182,19 @@ async def test_the_same_citation_of_a_changed_file_leaves_the_place(source_of: M
         assert preview.current_line == 81
 
 
+async def resized(pilot: Pilot[None], *sizes: tuple[int, int]) -> None:
+    for size in sizes:
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
+
+
 async def test_a_resize_keeps_the_top_line(source_of: Make) -> None:
     source = source_of("".join(f"{'words ' * 30}{n}\n" for n in range(300)))
     async with previewing((80, 20)) as (preview, pilot):
         preview.show(Page(source, "note.md"))
         preview.go_to(150)
         top = preview.top_line
-        for size in ((30, 6), (1, 1), (5, 3), (80, 20)):
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
+        await resized(pilot, (30, 6), (1, 1), (5, 3), (80, 20))
         assert preview.top_line == top
 
 
@@ -201,20 +205,14 @@ async def test_the_top_line_comes_back_after_a_size_at_which_everything_fits(sou
         preview.go_to(30)
         top = preview.top_line
         assert top > 1
-        for size in ((200, 100), (80, 20)):
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
+        await resized(pilot, (200, 100), (80, 20))
         assert preview.top_line == top
         preview.move("down")
-        for size in ((200, 100), (80, 20)):
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
+        await resized(pilot, (200, 100), (80, 20))
         assert preview.top_line == top + 1
-        await pilot.resize_terminal(200, 100)
-        await pilot.pause()
+        await resized(pilot, (200, 100))
         preview.move("first")
-        await pilot.resize_terminal(80, 20)
-        await pilot.pause()
+        await resized(pilot, (80, 20))
         assert preview.top_line == 1
 
 

@@ -208,8 +208,8 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
         screen, act = self.screen, super().run_action
         if (
             isinstance(screen, DeckScreen)
-            and not screen.is_in_step
             and (action in NEED_SHOWN or (action in MOVES and screen.moves_wait))
+            and not screen.is_in_step
         ):
             self.once_in_step(screen, lambda: act(action, default_namespace, namespaces), anyway=action in MOVES)
             return True

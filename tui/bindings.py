@@ -62,18 +62,13 @@ class KeyBinding:
         """Whether it does something only where the list has a row."""
         return self.id.startswith(_ABOUT_ROWS) and self.id not in ("files.state", "files.fold")
 
-    @property
-    def needs_shown(self) -> bool:
-        """Whether it takes something from the row in force or from what is shown of it."""
-        return self.id in _ABOUT_SHOWN
 
-
-_ABOUT_SHOWN = {
+_ABOUT_SHOWN = (
     "hit.open", "hit.transcript", "copy.citation", "copy.text", "open.editor", "open.pager", "search.explain",
     "preview.goto", "preview.find", "preview.find_next", "preview.find_previous", "preview.select",
     "session.turn_next", "session.turn_previous", "session.raw", "session.whole", "session.resume", "memory.save",
     "files.reindex", "files.path", "app.note",
-}  # fmt: skip
+)  # fmt: skip
 _ABOUT_ROWS = (
     "hit.", "copy.", "open.", "preview.", "session.", "memory.", "files.", "search.explain",
     "offer.choose", "offer.start", "offer.later", "status.details", "status.file",
@@ -177,7 +172,8 @@ TABLE: tuple[KeyBinding, ...] = (
 )
 
 BY_ID: Mapping[str, KeyBinding] = {binding.id: binding for binding in TABLE}
-NEED_SHOWN = frozenset(binding.action for binding in TABLE if binding.needs_shown)
+NEED_SHOWN = frozenset(BY_ID[name].action for name in _ABOUT_SHOWN)
+"""Actions that take something from the row in force, or from what is shown of it."""
 MOVES = frozenset(binding.action for binding in TABLE if binding.action.startswith(("move(", "app.focus_")))
 _NEED_MEMORY = ("app.screen_next", "app.note")
 ALWAYS = ("app.quit", "app.palette")

@@ -138,7 +138,11 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         wanted = self._wanted
         if wanted is not None and not hidden and not self.query_one("#reader").display:
             return
-        await self._load(wanted)
+        try:
+            await self._load(wanted)
+        except Exception:
+            self._previewed = wanted  # tried, and not again for each key
+            raise
         self._previewed = wanted
 
     async def _load(self, wanted: Target | None) -> None:
@@ -371,10 +375,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if self.is_in_step:
-            self.chosen()
-        else:
-            self.deck.once_in_step(self, self.chosen)
+        self.deck.once_in_step(self, self.chosen)
 
     def chosen(self) -> None:
         """Enter in the text field, or a click on a row."""

@@ -194,9 +194,9 @@ class SearchScreen(BrowseScreen[Hit]):
 
     def _warn(self) -> None:
         """The line below the top: what is wrong with the index, else with the result unless it is said below."""
-        result, banner = self.result, self.deck.state.banner
-        said_below = result is None or (bool(result.filters) and not result.hits)
-        self.notice(banner or ("" if said_below or result is None else result.warning) or "")
+        result = self.result
+        warning = result.warning if result is not None and (result.hits or not result.filters) else None
+        self.notice(self.deck.state.banner or warning or "")
 
     def _nothing(self, result: SearchResult) -> Content:
         keys = [self.deck.keymap.shown(BY_ID[f"search.{part}"], typing=True) for part in ("mode", "source", "dates")]

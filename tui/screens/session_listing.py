@@ -102,10 +102,7 @@ class ListingScreen(ListedScreen[SessionRow], KeepingScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if self.is_in_step:
-            self.action_open()
-        else:
-            self.deck.once_in_step(self, self.action_open)
+        self.deck.once_in_step(self, self.action_open)
 
     @property
     def is_listed(self) -> bool:
