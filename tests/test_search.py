@@ -168,17 +168,6 @@ def test_signs_are_found_as_they_stand(odd_shelf: Shelf, query: str) -> None:
     assert odd_shelf.hits(query)[0].parts.literal
 
 
-@pytest.mark.parametrize("pad", [0, 60])
-def test_a_text_that_lacks_a_word_never_outranks_one_that_has_all(shelf: Shelf, pad: int) -> None:
-    shelf.pad(pad).fill({"memory/1.md": "quick brown fox\n", "memory/2.md": "quick ok done\n"})
-    assert shelf.paths("quick ok")[:2] == ["memory/2.md", "memory/1.md"]
-
-
-def test_every_word_is_weighed_by_itself_in_mixed_scripts(shelf: Shelf) -> None:
-    shelf.fill({"memory/1.md": "修复了问题\n", "memory/2.md": "ok then\n", "memory/3.md": "修复 ok\n"})
-    assert shelf.paths("修复 ok")[0] == "memory/3.md"
-
-
 @pytest.mark.parametrize("query", ["café résumé", "cafe\u0301 re\u0301sume\u0301", "CAFE RESUME"])
 def test_composed_and_decomposed_text_find_each_other(shelf: Shelf, query: str) -> None:
     decomposed = "cafe\u0301 re\u0301sume\u0301"

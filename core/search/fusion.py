@@ -10,6 +10,8 @@ z(cosine) is the standard score over all chunks that have a vector. z(t) is that
 C, and those without any such evidence, have t = 0 and z(t) = 0 where t = 0. A chunk without a vector has z(cosine) = 0.
 w is the share of words: the model's own, or the settings'; without a query vector it is 1. In an index of fewer than
 50 chunks, where such statistics mean nothing, fused = distinct query words found + max(0, cosine).
+A query of up to three words means all of them: a chunk that holds all is lifted just above the best of those that lack
+one, however often that one holds the others.
 
 Scores are a logistic of the fused evidence, anchored at the first hit's strength:
 
@@ -39,6 +41,7 @@ LITERAL_FLOOR = 0.9
 STEEPNESS = 0.35
 PAIRS_COVER = 1.5
 OUTSTANDING = 2.0
+LIFT = 1e-3
 MOST_STRENGTH = 0.99
 LEAST_STRENGTH = 0.01
 WEAK_SCORE = 0.3
@@ -49,8 +52,8 @@ WEAK_SCORE = 0.3
 class Candidate:
     """A chunk under consideration: raw evidence first, then what fusion, decay and diversity make of it.
 
-    `words` is r = −bm25, `kin` says that only words which begin a little like the query's were found, and `distinct` is
-    how many of the query's words the chunk holds (known in tiny indexes only).
+    `words` is r = −bm25, `kin` says that only words which begin a little like the query's were found, `complete` that
+    it holds all words of a query of few, and `distinct` is how many it holds (known in tiny indexes only).
     """
 
     chunk_id: int
@@ -59,6 +62,7 @@ class Candidate:
     pairs: float = 0.0
     identifiers: float = 0.0
     kin: bool = False
+    complete: bool = False
     distinct: int = 0
     cosine: float | None = None
     literal: bool = False
@@ -97,6 +101,7 @@ class Candidate:
             "pairs": self.pairs,
             "identifiers": self.identifiers,
             "distinct": float(self.distinct),
+            "complete": float(self.complete),
             "cosine": self.cosine or 0.0,
             "text_z": self.text_z,
             "vector_z": self.vector_z,
@@ -128,6 +133,20 @@ def fuse(
         if candidate.cosine is not None and deviation > 1e-6:
             candidate.vector_z = (candidate.cosine - mean) / deviation
         candidate.fused = (1.0 - text_weight) * candidate.vector_z + text_weight * candidate.text_z
+
+
+def lift_complete(candidates: Sequence[Candidate]) -> None:
+    """Put what holds all words of a query of few above what lacks one and has no identifier of the query either.
+
+    The order among either stays as it was.
+    """
+    lacking = (candidate for candidate in candidates if not (candidate.complete or candidate.identifiers))
+    highest = max((candidate.fused for candidate in lacking), default=-math.inf)
+    below = [candidate for candidate in candidates if candidate.complete and candidate.fused <= highest + LIFT]
+    values = sorted({candidate.fused for candidate in below})
+    lifted = {value: highest + LIFT * place / len(values) for place, value in enumerate(values, start=1)}
+    for candidate in below:
+        candidate.fused = lifted[candidate.fused]
 
 
 def fuse_tiny(candidates: Sequence[Candidate]) -> None:

@@ -261,6 +261,7 @@ class Searcher:
                 mean=semantic.mean if semantic is not None else 0.0,
                 deviation=semantic.deviation if semantic is not None else 0.0,
             )
+            fusion.lift_complete(candidates)
         qualified = [
             candidate
             for candidate in candidates

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from core.records import record
 from core.search.evidence import TextEvidence
 from core.search.fusion import Candidate
-from core.search.keyword import affordable, best_by_words, match_any, match_nearly, quoted, those_with
+from core.search.keyword import affordable, best_by_words, match_all, match_any, match_nearly, quoted, those_with
 from core.search.literal import Literals, holds
 from core.search.query import Query
 from core.search.rows import Rows
@@ -88,11 +88,22 @@ class Retrieval:
         words = best_by_words(connection, expression, limit=BEST_BY_WORDS, allowed=self._allowed)
         literal = [*self._literals.of_query(self._query), *self._literals.of_name(self._query)]
         identifiers = self._literals.identifier_evidence(self._query, self._terms)
+        words |= self._with_all_words(words, expression)
         found = [*words, *literal, *identifiers]
         if found and self._is_crowded(found):
             memory = self._memory_only()
             words |= best_by_words(connection, expression, limit=RESCUED, allowed=memory)
         return words, literal, identifiers
+
+    def _with_all_words(self, known: Mapping[int, float], expression: str) -> dict[int, float]:
+        """Of chunks that hold all words of a query of few the best that are not `known`: long ones rank far below."""
+        required = self._terms.required
+        if not required or len(known) < BEST_BY_WORDS:
+            return {}
+        connection = self._database.connection
+        best = best_by_words(connection, match_all(required), limit=BEST_BY_WORDS, allowed=self._allowed)
+        missing = [chunk_id for chunk_id in best if chunk_id not in known]
+        return best_by_words(connection, expression, limit=BEST_BY_WORDS, allowed=missing) if missing else {}
 
     def by_meaning(self, meaning: Meaning, also: Sequence[int]) -> SemanticHits | None:
         """The nearest chunks, and the cosines of `also`."""
@@ -142,6 +153,7 @@ class Retrieval:
         ids = [chunk_id for chunk_id in ids if chunk_id in self._rows and self._holds_phrases(chunk_id)]
         literally = frozenset(literal)
         kin = self._kin(words)
+        complete = those_with(self._database.connection, match_all(self._terms.required), ids) if with_words else ()
         candidates = [
             Candidate(
                 chunk_id,
@@ -150,6 +162,7 @@ class Retrieval:
                 cosine=semantic.cosine(chunk_id) if semantic is not None else None,
                 literal=chunk_id in literally,
                 kin=chunk_id in kin,
+                complete=chunk_id in complete,
             )
             for chunk_id in ids
         ]

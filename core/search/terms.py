@@ -22,6 +22,8 @@ TINY_INDEX = 50
 """Below so many chunks statistics mean nothing."""
 SHORTEST_INFLECTED = 6
 """Words of so many letters are looked for by their beginning when they are nowhere in the index."""
+FEW_WORDS = 3
+"""A query of up to so many words means all of them; a longer one is a question, of which some may be missing."""
 MAX_TERMS = 64
 """Words of a query that are looked up; of a pasted page the first ones."""
 
@@ -62,6 +64,13 @@ class Terms:
     def is_unspaced(self) -> bool:
         """Whether most of what is asked are pairs of characters."""
         return sum(term.script != "word" for term in self.asked) * 2 > len(self.asked)
+
+    @cached_property
+    def required(self) -> tuple[Term, ...]:
+        """The words that a text needs to have all: of a query of few words those that are in the index, if several."""
+        once = {term.tokens: term for term in self.all if not term.stop}
+        known = tuple(term for term in once.values() if term.frequency)
+        return known if len(once) <= FEW_WORDS and len(known) > 1 else ()
 
     @cached_property
     def neighbours(self) -> tuple[tuple[Term, Term], ...]:
