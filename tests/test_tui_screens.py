@@ -282,19 +282,18 @@ async def test_the_split_comes_back_with_the_size(deck: Any, talking: Memory, ke
     async with deck(talking, query="needle") as running:
         await running.press(key, "tab")
         screen = running.app.screen
-        size = "preview_size" if key == "f2" else "size_of_messages"
         await running.until(lambda: screen.is_in_step)
         await running.press("enter")
         for small in ((40, 10), (5, 3), (40, 10)):
             await running.resize(*small)
-        assert getattr(screen, size) == "full"
+        assert screen.reader_size == "full"
         await running.resize(80, 24)
-        assert getattr(screen, size) == "split"
+        assert screen.reader_size == "split"
         await running.press("ctrl+o")
-        assert getattr(screen, size) == "full"
+        assert screen.reader_size == "full"
         for other in ((40, 10), (80, 24)):
             await running.resize(*other)
-        assert getattr(screen, size) == "full"
+        assert screen.reader_size == "full"
 
 
 async def test_the_record_keeps_the_focus_at_every_size(deck: Any, talking: Memory) -> None:

@@ -10,7 +10,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
-from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -18,8 +17,8 @@ from core import Citation, LineSource, MemdeckError, read_outline
 from tui import guidance
 from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import bindings_of
-from tui.screens.listed import ListedScreen
 from tui.screens.reading import ReadingScreen
+from tui.screens.split import SplitScreen
 from tui.text import counted, shown
 from tui.titles import preview_title
 from tui.widgets.line import Line
@@ -31,17 +30,14 @@ from tui.widgets.row_list import RowList
 T = TypeVar("T")
 REST_SECONDS = 0.08
 """How long the cursor rests on a row before the preview follows."""
-SIZES = ("split", "full", "off")
 
 
-class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
+class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
     """Subclasses say which list it is (`make_list`), what a row points at (`target`), and fill the list."""
 
     BINDINGS = bindings_of("browse", "preview")
     PLACEHOLDER: ClassVar[str] = ""
     STARTS_TYPING: ClassVar[bool] = True
-
-    preview_size: var[str] = var("split")
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +47,10 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         self._previewed: Target | None = None
         self._rest: Timer | None = None
         self._outlined: LineSource | None = None
-        self._size_with_room = ""
+
+    @property
+    def reader(self) -> Preview:
+        return self.preview
 
     def make_list(self) -> RowList[T]:
         raise NotImplementedError
@@ -128,7 +127,7 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
 
     @property
     def _moves_in_preview(self) -> bool:
-        return self.preview.has_focus or self.preview_size == "full"
+        return self.preview.has_focus or self.reader_size == "full"
 
     @work(exclusive=True, group="preview", exit_on_error=False)
     async def load(self, *, hidden: bool = False) -> None:
@@ -243,22 +242,10 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         if self.rows.current is not None:
             self.show_reader()
 
-    def show_reader(self) -> None:
-        if self.has_class("-listonly") and self.preview_size != "full":
-            self._size_with_room, self.preview_size = "split", "full"
-        elif self.preview_size == "off":
-            self.preview_size = "full"
-        self.preview.focus()
-
-    def action_query(self) -> None:
-        self.preview_size = "split" if self.preview_size == "full" else self.preview_size
-        self.set_focus(self.input)  # at once: letters follow
-
     def action_back(self) -> None:
         if self.leave_reading():
             return
-        if self.preview_size == "full":
-            self.preview_size = "split"
+        if self.leave_full():
             if self.preview.has_focus:
                 self.rows.focus()
         elif self.preview.has_focus and self.rows.display:
@@ -266,38 +253,14 @@ class BrowseScreen(ListedScreen[T], ReadingScreen, Generic[T]):
         else:
             self.input.focus()
 
-    def action_preview_size(self) -> None:
-        sizes = [size for size in SIZES if not (self.has_class("-listonly") and size == "off")]
-        self.preview_size = (
-            sizes[(sizes.index(self.preview_size) + 1) % len(sizes)] if self.preview_size in sizes else "split"
-        )
-
     def action_preview_wrap(self) -> None:
         self.preview.wrap = not self.preview.wrap
         self.deck.say("long lines wrap" if self.preview.wrap else "long lines run on; ← → scroll")
 
-    def watch_preview_size(self, size: str) -> None:
-        if not self.is_mounted:
-            return
-        if size != "full":
-            self._size_with_room = ""
-        self.set_class(size == "full", "-full")
-        self.set_class(size == "off", "-off")
-        if size == "full" and not self.typing:
-            self.preview.focus()
-        elif size == "off" and self.preview.has_focus:
-            self.rows.focus()
-        self.call_after_refresh(self.load)
-
-    def _fit(self) -> None:
-        reading = self.preview.has_focus
-        super()._fit()
-        if reading and self.has_class("-listonly") and self.preview_size != "full":
-            self._size_with_room, self.preview_size = self.preview_size, "full"
-        elif self._size_with_room and not (self.has_class("-listonly") or self.has_class("-tiny")):
-            self.preview_size = self._size_with_room
+    def watch_reader_size(self, size: str) -> None:
+        super().watch_reader_size(size)
         if self.is_mounted:
-            self.rows.wide = self.has_class("-wide")
+            self.call_after_refresh(self.load)
 
     # Copying and editing
 

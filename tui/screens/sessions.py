@@ -5,7 +5,6 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
-from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -13,6 +12,7 @@ from core import Hit, SearchMode, SearchResult
 from tui.bindings import BY_ID
 from tui.screens.base import bindings_of
 from tui.screens.session_listing import ListingScreen
+from tui.screens.split import SplitScreen
 from tui.session_rows import SessionRow
 from tui.text import cells_of, counted, elided_citation, fitted, shown
 from tui.widgets.line import Line
@@ -25,24 +25,28 @@ from tui.widgets.session_list import SessionList
 
 REST_SECONDS = 0.08
 """How long the cursor rests on a transcript before it is opened."""
-SIZES = ("split", "full", "off")
 THREE_PANES = 150
 
 
-class SessionsScreen(ListingScreen):
+class SessionsScreen(SplitScreen[SessionRow], ListingScreen):
     """A list that typing narrows; the messages follow it, and the record follows the messages."""
 
     NAME = "sessions"
     BINDINGS = bindings_of("browse", "sessions")
 
-    size_of_messages: var[str] = var("split")
-
     def __init__(self) -> None:
         super().__init__()
         self._row: SessionRow | None = None
         self._from_search = False
-        self._size_with_room = ""
         self._rest: Timer | None = None
+
+    @property
+    def reader(self) -> MessageView:
+        return self.talk
+
+    @property
+    def in_reader(self) -> bool:
+        return self.talk.has_focus or self.records.has_focus
 
     def body(self) -> ComposeResult:
         with Horizontal(id="query-bar"):
@@ -96,7 +100,7 @@ class SessionsScreen(ListingScreen):
 
     @property
     def moves_wait(self) -> bool:
-        in_list = not (self.talk.has_focus or self.records.has_focus or self.size_of_messages == "full")
+        in_list = not (self.in_reader or self.reader_size == "full")
         return not (in_list and self.is_listed)
 
     @property
@@ -208,7 +212,7 @@ class SessionsScreen(ListingScreen):
     def action_move(self, where: str) -> None:
         if self.records.has_focus:
             self.records.move(where)
-        elif self.talk.has_focus or self.size_of_messages == "full":
+        elif self.talk.has_focus or self.reader_size == "full":
             self.move_talk(where)
         elif where not in ("left", "right"):
             self.rows.move(where)
@@ -258,34 +262,6 @@ class SessionsScreen(ListingScreen):
         self._entitle_raw()
         self.show_record()
 
-    def show_reader(self) -> None:
-        if self.has_class("-listonly") and self.size_of_messages != "full":
-            self._size_with_room, self.size_of_messages = "split", "full"
-        elif self.size_of_messages == "off":
-            self.size_of_messages = "full"
-        self.talk.focus()
-
-    def action_query(self) -> None:
-        self.size_of_messages = "split" if self.size_of_messages == "full" else self.size_of_messages
-        self.set_focus(self.input)  # at once: letters follow
-
-    def action_preview_size(self) -> None:
-        sizes = [size for size in SIZES if not (self.has_class("-listonly") and size == "off")]
-        at = sizes.index(self.size_of_messages) if self.size_of_messages in sizes else -1
-        self.size_of_messages = sizes[(at + 1) % len(sizes)]
-
-    def watch_size_of_messages(self, size: str) -> None:
-        if not self.is_mounted:
-            return
-        if size != "full":
-            self._size_with_room = ""
-        self.set_class(size == "full", "-full")
-        self.set_class(size == "off", "-off")
-        if size == "full" and not self.typing and not self.records.has_focus:
-            self.talk.focus()
-        elif size == "off" and (self.talk.has_focus or self.records.has_focus):
-            self.rows.focus()
-
     def action_back(self) -> None:
         if self.prompt.is_open:
             self.prompt.close()
@@ -301,23 +277,13 @@ class SessionsScreen(ListingScreen):
             self.deck.action_show("search")
         elif (self.trail is not None or self.finding) and self.talk.has_focus:
             self.end_trail()
-        elif self.size_of_messages == "full":
-            self.size_of_messages = "split"
-            self.rows.focus()
-        elif self.talk.has_focus:
+        elif self.leave_full() or self.talk.has_focus:
             self.rows.focus()
         else:
             self.input.focus()
 
     def _fit(self) -> None:
-        reading = self.talk.has_focus or self.records.has_focus
         super()._fit()
-        if reading and self.has_class("-listonly") and self.size_of_messages != "full":
-            self._size_with_room, self.size_of_messages = self.size_of_messages, "full"
-        elif self._size_with_room and not (self.has_class("-listonly") or self.has_class("-tiny")):
-            self.size_of_messages = self._size_with_room
         if self.raw_on and self.has_class("-listonly") and self.talk.has_focus:
             self.records.focus()  # the messages are not shown beside them there
         self.set_class(self.app.size.width >= THREE_PANES, "-three")
-        if self.is_mounted:
-            self.rows.wide = self.has_class("-wide")
