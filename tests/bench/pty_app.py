@@ -13,6 +13,7 @@ import struct
 import termios
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,15 @@ _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<=>]*[a-zA-Z@~]|\][^\x07\x1b]*(?:\x07|\x
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process takes at a moment: resident megabytes, file descriptors, threads; megabytes of its children."""
+    """What a process takes at a moment: resident megabytes, file descriptors, megabytes of its children, threads.
+
+    `threads` says how many have each name; Python's own names are there when the app was run by named.py.
+    """
 
     rss_mb: float
     handles: int
-    threads: int
     children_mb: float
+    threads: Counter[str]
 
 
 class PtyApp:
@@ -116,7 +120,14 @@ class PtyApp:
             raise SystemExit(f"the app ended by itself with {self._exit_code}: {self.last_words}")
         handles = len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 -- names of a folder that changes
         children = sum(_resident_mb(_status(child)) for child in self.children())
-        return Use(_resident_mb(values), handles, int(values["Threads"]), children)
+        return Use(_resident_mb(values), handles, children, self._threads())
+
+    def _threads(self) -> Counter[str]:
+        names: Counter[str] = Counter()
+        for place in Path(f"/proc/{self.pid}/task").glob("*/comm"):
+            with contextlib.suppress(OSError):  # a thread that has ended meanwhile
+                names[place.read_text().strip()] += 1
+        return names
 
     def children(self) -> list[int]:
         """The processes that this one has started and that live."""

@@ -10,8 +10,10 @@ time as the other:
   start of the life to its end,
 - `rest`: the medians of the second halves of the two rests.
 
-Of open file descriptors and of threads the fewest are compared, of the first quarter with its rest and of the last with
-its own. Exit code 1 when memory grew by 10 MB or more in either way, when a descriptor, a thread or a process was left
+Of open file descriptors and of threads of each name the fewest are compared, of the first quarter with its rest and of
+the last with its own. A pool starts a thread when all that it has are busy, however late, and numbers them up to its
+bound: such a name may be new, but it is there once, where a pool that was left behind has it again beside that of the
+next. Exit code 1 when memory grew by 10 MB or more in either way, when a descriptor, a thread or a process was left
 behind, or when the app ended badly. The memory of its children is told beside it.
 """
 
@@ -19,14 +21,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import itertools
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -35,6 +40,7 @@ from pty_app import ROOT, PtyApp, Use, first_in_line, quiet_environ
 
 from core import open_memory
 
+_APP = Path(__file__).with_name("named.py")
 _SAMPLE = ROOT / "tui" / "cli" / "demo" / "workspace"
 _QUERIES = (
     "certificate",
@@ -46,6 +52,7 @@ _QUERIES = (
     "潮位",
     "zxkwv",
 )
+_OF_POOL = re.compile(r"_\d+$")
 LIMIT_MB = 10.0
 REST_SECONDS = 40.0
 BURST_SECONDS = 90.0
@@ -156,6 +163,17 @@ def memory(samples: Sequence[Use]) -> float:
     return statistics.median(use.rss_mb for use in samples)
 
 
+def fewest_threads(samples: Sequence[Use]) -> Counter[str]:
+    """How many threads of each name there always were."""
+    return functools.reduce(Counter.__and__, (use.threads for use in samples))
+
+
+def left_behind(warm: Counter[str], end: Counter[str]) -> Counter[str]:
+    """Threads that came and stayed, but for the first of its name in a pool."""
+    late = Counter(name for name in end if not warm[name] and _OF_POOL.search(name))
+    return end - warm - late
+
+
 def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
@@ -173,7 +191,7 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
         grow(_SAMPLE, workspace, files=40, size=150_000, seed=1)
         life = Life(workspace, random.Random(1))
         store = Path(folder) / "index.sqlite"
-        argv = [sys.executable, "-m", "tui", "--workspace", str(workspace), "--store", str(store)]
+        argv = [sys.executable, str(_APP), "--workspace", str(workspace), "--store", str(store)]
         app = PtyApp(argv, quiet_environ(home))
         with first_in_line(app.pid, os.getpid()) if alone else contextlib.nullcontext():
             try:
@@ -190,10 +208,10 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
     first, last = quarters(samples)
     grown_live = (memory(last) - memory(first)) / (1 - len(first) / len(samples))
     at_rest = [memory(part[len(part) // 2 :]) for part in (before, after)]
-    handles, threads = (
-        [min(value(use) for use in (*part, *quiet)) for part, quiet in ((first, before), (last, after))]
-        for value in (lambda use: use.handles, lambda use: use.threads)
-    )
+    ends = [(*first, *before), (*last, *after)]
+    handles = [min(use.handles for use in end) for end in ends]
+    threads = [fewest_threads(end) for end in ends]
+    left = left_behind(*threads)
     step = max(len(samples) // 20, 1)
     everything = [*warm, *before, *samples, *after]
     return {
@@ -211,13 +229,19 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
             "atRest": round(after[-1].children_mb, 1),
         },
         "handles": {"warm": handles[0], "end": handles[1], "most": max(use.handles for use in samples)},
-        "threads": {"warm": threads[0], "end": threads[1], "most": max(use.threads for use in samples)},
+        "threads": {
+            "warm": threads[0].total(),
+            "end": threads[1].total(),
+            "most": max(use.threads.total() for use in samples),
+            "late": dict(threads[1] - threads[0]),
+            "leftBehind": dict(left),
+        },
         "rssMbOverTime": [round(use.rss_mb, 1) for use in samples[::step]],
         "fileChanges": life.changes,
         "cpuSeconds": round(cpu, 1),
         "exitCode": code,
         "growsLessThan10Mb": max(grown_live, at_rest[1] - at_rest[0]) < LIMIT_MB,
-        "leaksNothing": handles[1] <= handles[0] and threads[1] <= threads[0] and not any(map(is_alive, children)),
+        "leaksNothing": handles[1] <= handles[0] and not left and not any(map(is_alive, children)),
     }
 
 
