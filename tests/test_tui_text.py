@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.text import around_match, elided_citation, elided_path, fitted, shown, term_spans
+from tui.text import around_match, elided_citation, elided_path, fitted, shown, shown_path, term_spans
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Mn", "Me"]), max_size=60)
 
@@ -63,3 +63,7 @@ def test_one_line_of_text_has_no_control_characters() -> None:
     line = shown("a\x1b[2J\r\nb\t\u202ec\x9b")
     assert all(character.isprintable() for character in line)
     assert "\x1b" not in line
+
+
+def test_a_path_keeps_what_tells_it_from_others() -> None:
+    assert shown_path("memory/a  b\n .md") == "memory/a  b␊ .md"

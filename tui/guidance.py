@@ -11,7 +11,7 @@ from textual.content import Content
 from core import Finding, Offer, Promises, SearchMode, SearchResult
 from tui.event_log import LogLine
 from tui.state import DeckState
-from tui.text import counted, shown
+from tui.text import counted, shown, shown_path
 
 Part = tuple[str, str] | str
 
@@ -28,7 +28,7 @@ def home(state: DeckState, workspace: Path) -> Content:
     if not status.chunks:
         return _nothing_indexed(state, workspace)
     return _lines(
-        [("Search what is remembered in ", ""), (shown(str(workspace)), "bold")],
+        [("Search what is remembered in ", ""), (shown_path(str(workspace)), "bold")],
         (counted(status.files, "file"), "$text-muted"),
         "",
         "Type a question or words. These narrow it down:",
@@ -43,11 +43,11 @@ def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
         progress = state.sync_progress
         far = f" {progress.completed:,} of {progress.total:,}" if progress is not None and progress.total else ""
         return _lines(
-            [("Reading ", ""), (shown(str(workspace)), "bold"), far],
+            [("Reading ", ""), (shown_path(str(workspace)), "bold"), far],
             ("Text can be searched the moment it is read.", "$text-muted"),
         )
     return _lines(
-        [("Nothing to search yet in ", ""), (shown(str(workspace)), "bold")],
+        [("Nothing to search yet in ", ""), (shown_path(str(workspace)), "bold")],
         "",
         [("memdeck reads ", ""), ("MEMORY.md", "$primary"), " and ", ("memory/**/*.md", "$primary"), " there."],
         "Write one of them, or start with another folder:",
@@ -187,7 +187,7 @@ def offer(offer: Offer | None, promises: Promises) -> Content:
     rows: list[Part | list[Part]] = []
     if offer is not None and offer.path:
         what, left = _READ[offer.kind]
-        rows += [[("Reads ", "bold"), f"{what} ", (shown(offer.path), "$primary")], left]
+        rows += [[("Reads ", "bold"), f"{what} ", (shown_path(offer.path), "$primary")], left]
         if offer.kind == "agent" and offer.holds:
             rows.append(f"Of {shown(offer.holds)}.")
     rows += [

@@ -22,6 +22,11 @@ def shown(text: str) -> str:
     return visible(_BLANKS.sub(" ", text).strip(" "))
 
 
+def shown_path(path: str) -> str:
+    """A path as it is, fit for the screen: its blanks tell it from others, and a newline is a mark."""
+    return visible(path)
+
+
 def fitted(text: str, cells: int) -> str:
     """`text` in exactly `cells` terminal cells, with an ellipsis where it was cut."""
     if cells <= 0:

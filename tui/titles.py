@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from tui.text import cells_of, elided_path, fitted, shown
+from tui.text import cells_of, elided_path, fitted, shown, shown_path
 
 _STEP = " › "
 _GAP = "…"
@@ -36,7 +36,7 @@ def preview_title(
     `lines` is the cited range, `state` what became of it, `doing` a selection or a find, `count` the document's length.
     When it is narrow the count goes, then the headings are elided, then the path; the range and `doing` stay.
     """
-    path = shown(path)
+    path = shown_path(path)
     fixed = 2 + cells_of(lines) + cells_of(state) + 1
     for tail in (f"{doing}{count} · {percent}% ─", f"{doing}{percent}% ─"):
         room = cells - fixed - cells_of(tail) - 2

@@ -19,7 +19,7 @@ from tui.pages import Opened, Target, cited_text, open_page
 from tui.screens.base import bindings_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.split import SplitScreen
-from tui.text import counted, shown
+from tui.text import counted, shown, shown_path
 from tui.titles import preview_title
 from tui.widgets.line import Line
 from tui.widgets.preview import Page, Preview
@@ -156,7 +156,7 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
             raise
         except (MemdeckError, OSError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self._show_none(f"─ {shown(wanted.path)}: {shown(why)} ")
+            self._show_none(f"─ {shown_path(wanted.path)}: {shown(why)} ")
             return
         self.opened = opened
         self.preview.show(opened.page)

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from core import Hit
 from tui.screens.window import Window, window_bindings
-from tui.text import fitted, shown
+from tui.text import fitted, shown, shown_path
 from tui.widgets.line import Line
 from tui.widgets.text_pane import TextPane
 
@@ -48,7 +48,7 @@ def explanation(hit: Hit) -> Content:
     """The score of a hit in words, then every number that it was made of."""
     parts = hit.parts
     rows = [
-        Content.styled(shown(str(hit.citation)), "bold $primary"),
+        Content.styled(shown_path(str(hit.citation)), "bold $primary"),
         Content(""),
         Content.assemble((f"score {hit.score:.3f}", "bold"), f": {shown(parts.explain())}"),
     ]

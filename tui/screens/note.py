@@ -12,7 +12,7 @@ from textual.widgets import Input, Static, TextArea
 from core import Citation, MemdeckError
 from tui.draft import Draft
 from tui.screens.window import Window, window_bindings
-from tui.text import elided_citation, shown
+from tui.text import elided_citation, shown_path
 from tui.widgets.line import Line
 from tui.widgets.query_input import QueryInput
 
@@ -73,7 +73,7 @@ class QuickNote(Window[None], inherit_bindings=False):
     def _keys(self) -> tuple[str, str]:
         left = f"─ {self.key_of('note.save')} save"
         if self._citation is not None:
-            path = shown(self._citation.path)
+            path = shown_path(self._citation.path)
             lines = str(self._citation)[len(self._citation.path) :]
             left += f" · {self.key_of('note.cite')} cite {elided_citation(path, lines, CITED_CELLS - 8)}"
         return f"{left} ", f" {self.key_of('app.back')} keeps it ─"

@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from core import Written
 from tui.screens.window import Window, window_bindings
-from tui.text import shown
+from tui.text import shown, shown_path
 from tui.widgets.line import Line
 
 
@@ -40,7 +40,7 @@ class Saved(Window[str], inherit_bindings=False):
     def on_mount(self) -> None:
         count = f"{self._messages} message{'' if self._messages == 1 else 's'}"
         self.query_one("#saved-title", Line).set(f"─ saved {count} ", f" {self.key_of('app.back')} goes on ─")
-        rows: list[Content] = [Content.styled(shown(str(self._written.citation)), "bold $primary"), Content()]
+        rows: list[Content] = [Content.styled(shown_path(str(self._written.citation)), "bold $primary"), Content()]
         if self._written.warning:
             rows += [Content.styled(shown(self._written.warning), "$warning"), Content()]
         offers = {

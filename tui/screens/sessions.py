@@ -14,7 +14,7 @@ from tui.screens.base import bindings_of
 from tui.screens.session_listing import ListingScreen
 from tui.screens.split import SplitScreen
 from tui.session_rows import SessionRow
-from tui.text import cells_of, counted, elided_citation, fitted, shown
+from tui.text import cells_of, counted, elided_citation, fitted, shown, shown_path
 from tui.widgets.line import Line
 from tui.widgets.message_view import MessageView
 from tui.widgets.prompt import Prompt
@@ -200,7 +200,7 @@ class SessionsScreen(SplitScreen[SessionRow], ListingScreen):
         lines = f"#L{places[0]}" + (f"-L{places[-1]}" if len(places) > 1 else "")
         hides = f" {self.deck.keymap.shown(BY_ID['session.raw'])} hides ─"
         room = max(line.size.width - len(hides) - 10, 8)
-        line.set(f"{edge} raw · {elided_citation(shown(self.path), lines, room)} ", hides)
+        line.set(f"{edge} raw · {elided_citation(shown_path(self.path), lines, room)} ", hides)
 
     def watch_role(self) -> None:
         super().watch_role()

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from tui.file_entries import FileEntry
 from tui.file_tree import TreeRow
-from tui.text import cells_of, counted, fitted, shown
+from tui.text import cells_of, counted, fitted, shown, shown_path
 from tui.widgets.row_list import RowList
 
 DEEPEST = 8
@@ -37,7 +37,7 @@ class FileList(RowList[TreeRow]):
         style = _STYLES.get(entry.state, "$text-muted")
         mark = "~" if entry.state == "indexed" and entry.waiting else _MARKS[entry.state]
         title = entry.document.title if entry.document is not None else None
-        name = f"{shown(title)} · {shown(item.name)}" if title else shown(item.name)
+        name = f"{shown(title)} · {shown_path(item.name)}" if title else shown_path(item.name)
         if entry.words:
             detail, most = shown(entry.words), max(width * 3 // 5, 4)
         else:
@@ -57,7 +57,7 @@ class FileList(RowList[TreeRow]):
         if counts.left_out:
             parts.append(f"{counts.left_out:,} left out")
         mark = "✗" if counts.failed and not item.is_open else " "
-        name = f"{indent}{'▾' if item.is_open else '▸'} {shown(item.name)}"
+        name = f"{indent}{'▾' if item.is_open else '▸'} {shown_path(item.name)}"
         row = _joined(mark, name, "  ".join(parts), "$text-muted", width, width * 3 // 5, bold=True)
         failed = f"{counts.failed:,} failed"
         at = row.plain.rfind(failed) if counts.failed else -1

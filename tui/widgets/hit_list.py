@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from core import Hit
-from tui.text import around_match, cells_of, counted, elided_citation, elided_path, fitted, marked, shown
+from tui.text import around_match, cells_of, counted, elided_citation, elided_path, fitted, marked, shown, shown_path
 from tui.widgets.row_list import RowList
 
 CITATION_CELLS = 33
@@ -136,7 +136,7 @@ class HitList(RowList[Hit]):
         """The row of a document: its path, how many hits it has, and a detail."""
         tail = " · ".join(filter(None, (counted(self._counts[hit.path], "hit"), detail)))
         room = max(width - cells_of(tail) - 5, 8)
-        path = fitted(elided_path(shown(hit.path), room), room)
+        path = fitted(elided_path(shown_path(hit.path), room), room)
         return Content.assemble(f" {sign} ", (path, "bold $primary"), (f" {tail} ", "$text-muted"))
 
     def _line_below(self, hit: Hit, width: int) -> Content:
@@ -170,7 +170,7 @@ def _heading(hit: Hit, cells: int) -> str:
 
 def _citation(hit: Hit, cells: int) -> str:
     lines = str(hit.citation)[len(hit.path) :]
-    return elided_citation(shown(hit.path), lines, cells)
+    return elided_citation(shown_path(hit.path), lines, cells)
 
 
 def _score(score: float) -> str:

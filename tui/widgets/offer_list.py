@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from core import Offer
-from tui.text import cells_of, elided_path, fitted, shown
+from tui.text import cells_of, elided_path, fitted, shown, shown_path
 from tui.widgets.row_list import RowList
 
 LABEL_CELLS = 24
@@ -60,10 +60,10 @@ class OfferList(RowList[OfferRow]):
         mark = (f" {pair if item.chosen else f'{pair[0]} {pair[2]}'} ", "bold" if item.chosen else "")
         label, room = shown(offer.label), width - 6
         if width < NARROW:
-            name = label if offer.kind == "agent" else elided_path(shown(offer.path), room)
+            name = label if offer.kind == "agent" else elided_path(shown_path(offer.path), room)
             return Content.assemble(mark, fitted(name, max(room, 4)))
         room -= LABEL_CELLS + 2
         holds = f"  {shown(offer.holds)}" if offer.holds else ""
-        holds = holds if cells_of(shown(offer.path)) + cells_of(holds) <= room else ""
-        place = elided_path(shown(offer.path), room - cells_of(holds))
+        holds = holds if cells_of(shown_path(offer.path)) + cells_of(holds) <= room else ""
+        place = elided_path(shown_path(offer.path), room - cells_of(holds))
         return Content.assemble(mark, fitted(label, LABEL_CELLS), "  ", place, (holds, "$text-muted"))

@@ -7,7 +7,7 @@ import time
 from textual.content import Content
 
 from tui.session_rows import SessionRow
-from tui.text import cells_of, fitted, shown
+from tui.text import cells_of, fitted, shown, shown_path
 from tui.widgets.row_list import RowList
 
 _MARKS = {"ok": " ", "warning": "!", "gone": "-", "failed": "✗"}
@@ -73,7 +73,7 @@ class SessionList(RowList[SessionRow]):
         ]
 
     def _folder(self, row: SessionRow, cells: int) -> str:
-        folder = shown(row.cwd)
+        folder = shown_path(row.cwd)
         if self.home and (folder == self.home or folder.startswith(f"{self.home}/")):
             folder = f"~{folder[len(self.home) :]}"
         return folder if cells_of(folder) <= cells else f"…{_last_cells(folder, max(cells - 1, 1))}"
