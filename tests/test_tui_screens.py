@@ -296,6 +296,20 @@ async def test_the_split_comes_back_with_the_size(deck: Any, talking: Memory, ke
         assert screen.reader_size == "full"
 
 
+@pytest.mark.parametrize("key", ["f2", "f3", "f5"])
+async def test_the_field_stays_where_nothing_is_listed(deck: Any, memory: Memory, key: str) -> None:
+    async with deck(memory, query="zxkwv") as running:
+        await running.press(key)
+        screen = running.app.screen
+        await running.press("slash", *"zxkwv")
+        await running.until(lambda: screen.has_class("-empty") and screen.is_in_step)
+        await running.press("escape", "ctrl+o", "ctrl+o")
+        assert screen.reader_size == "split"
+        screen.reader_size = "full"  # as when the last hit goes while it is read
+        await running.pilot.pause()
+        assert screen.input.region.height > 0
+
+
 async def test_the_record_keeps_the_focus_at_every_size(deck: Any, talking: Memory) -> None:
     async with deck(talking) as running:
         await running.press("f3")

@@ -44,6 +44,7 @@ class ListedScreen(DeckScreen, Generic[T]):
                 self.set_focus(None)
         elif not panes.display and self.focused is None:
             self.call_after_refresh(self.rows.focus)
+        self.set_class(content is not None, "-empty")
         empty.display = content is not None
         panes.display = content is None
         self.hint()

@@ -60,6 +60,9 @@ class SplitScreen(ListedScreen[T], Generic[T]):
         self.set_focus(self.input)  # at once: letters follow
 
     def action_preview_size(self) -> None:
+        if self.has_class("-empty"):
+            self.deck.say("nothing is listed that could be shown")
+            return
         sizes = [size for size in SIZES if not (self._has_one_pane and size == "off")]
         at = sizes.index(self.reader_size) if self.reader_size in sizes else -1
         self.reader_size = sizes[(at + 1) % len(sizes)]
