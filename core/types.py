@@ -77,7 +77,8 @@ class Chunk:
 
     `heading` is the Markdown heading path, outermost first. `line_map[i]` is the physical line of the chunk's i-th
     text line where these differ (transcripts); empty means start_line + i. `observed_ms` dates the text (epoch ms),
-    None where only the document knows.
+    None where only the document knows; where its lines were said at several times it is the last of these, and
+    `observed_from_ms` the first.
     """
 
     ordinal: int
@@ -87,16 +88,16 @@ class Chunk:
     heading: tuple[str, ...] = ()
     line_map: tuple[int, ...] = ()
     observed_ms: int | None = None
+    observed_from_ms: int | None = None
 
 
 @record(frozen=True, slots=True)
 class Document:
     """One file of a source, read and decoded, ready for chunking.
 
-    `hash` is the sha256 hex of the bytes (for transcripts: of the rendered text and line map). `date_ms` dates the
-    document by its name (epoch ms of local midnight), a transcript by its start; None is undated. `details` is JSON of
-    what only the source knows. `line_count` is given where `text` does not tell it. More is to be read of
-    a partial one.
+    `hash` is the sha256 hex of the bytes (for transcripts: of the rendered text and line map). `date_ms` is
+    when a session began (epoch ms); a note is dated by the day in its name. `details` is JSON of what only the source
+    knows. `line_count` is given where `text` does not tell it. More is to be read of a partial one.
     """
 
     source: Source

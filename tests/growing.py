@@ -78,8 +78,8 @@ class Index:
                 "FROM files ORDER BY path"
             ),
             self.database.rows(
-                "SELECT ordinal, start_line, end_line, heading, text, embed_hash, line_map, observed_ms FROM chunks "
-                "ORDER BY file_id, ordinal"
+                "SELECT ordinal, start_line, end_line, heading, text, embed_hash, line_map, observed_ms, "
+                "observed_from_ms FROM chunks ORDER BY file_id, ordinal"
             ),
         )
 

@@ -112,7 +112,9 @@ def test_a_line_map_carries_chunks_to_physical_lines() -> None:
         last = first + chunk.text.count("\n") + 1
         assert chunk.line_map == tuple(physical[first:last])
         assert (chunk.start_line, chunk.end_line) == (physical[first], physical[last - 1])
-        assert chunk.observed_ms == max((time for time in times[first:last] if time is not None), default=None)
+        known = [time for time in times[first:last] if time is not None]
+        assert chunk.observed_ms == max(known, default=None)
+        assert chunk.observed_from_ms == (min(known) if len(set(known)) > 1 else None)
         first = last
     assert first == 12
 

@@ -49,7 +49,7 @@ def rows(store: Path) -> list[tuple[object, ...]]:
     with apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY) as connection:
         documents = connection.execute(
             "SELECT path, hash, build, lines, files.chunks, date_ms, warning, dialect, title, details, ordinal, "
-            "start_line, end_line, heading, text, hex(embed_hash), line_map, observed_ms "
+            "start_line, end_line, heading, text, hex(embed_hash), line_map, observed_ms, observed_from_ms "
             "FROM files LEFT JOIN chunks ON file_id = files.id ORDER BY path, ordinal"
         ).fetchall()
         skips = connection.execute("SELECT path, kind, error FROM file_errors ORDER BY path").fetchall()

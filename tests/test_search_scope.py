@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
 
@@ -116,6 +118,57 @@ def test_a_hit_names_its_heading_and_document(shelf: Shelf) -> None:
     (hit,) = shelf.hits("lantern")
     assert hit.heading[0] == "Lamps"
     assert len(hit.document_hash) == 64
+
+
+LONG_SESSION = [
+    ("before:2026-02-01", True),
+    ("before:2026-01-09", False),
+    ("after:2026-03-01", True),
+    ("after:2026-03-12", False),
+    ("after:2026-01-09 before:2026-01-10", True),
+    ("after:2026-03-10 before:2026-03-11", True),
+]
+
+
+@pytest.mark.parametrize(("filters", "passes"), LONG_SESSION)
+def test_a_talk_that_went_on_after_a_pause_is_found_by_either_time(shelf: Shelf, filters: str, passes: bool) -> None:
+    shelf.pad(60).put(
+        "sessions/pi/a.jsonl",
+        "User: lantern\nUser: what\nUser: again\n",
+        source="sessions",
+        line_times=(at("2026-01-09"), None, at("2026-03-10")),
+    )
+    assert bool(shelf.paths(f"lantern {filters}")) == passes
+    assert [hit.date_ms for hit in shelf.hits("lantern")] == [at("2026-03-10")]
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Puts the machine into another time zone."""
+
+    def travel(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield travel
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("there", ["UTC", "America/Los_Angeles", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("here", ["UTC", "Asia/Tokyo", "Pacific/Pago_Pago"])
+def test_a_day_in_a_name_is_that_day_in_every_time_zone(
+    shelf: Shelf, zone: Callable[[str], None], here: str, there: str
+) -> None:
+    zone(here)
+    shelf.pad(60).put("memory/2026-06-05.md", "lantern\n", date_ms=at("2026-06-05"))
+    zone(there)
+    assert shelf.paths("lantern after:2026-06-05 before:2026-06-06") == ["memory/2026-06-05.md"]
+    assert not shelf.paths("lantern after:2026-06-06")
+    assert not shelf.paths("lantern before:2026-06-05")
+    assert [hit.date_ms for hit in shelf.hits("lantern")] == [at("2026-06-05")]
+    listed = {one.path: one.date_ms for one in shelf.documents.list()}
+    assert listed["memory/2026-06-05.md"] == at("2026-06-05")
 
 
 def test_only_weak_matches_say_so(shelf: Shelf) -> None:

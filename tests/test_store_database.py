@@ -15,6 +15,7 @@ from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, St
 from core.store.database import Database, set_aside
 from core.store.place import is_network_file_system
 from core.store.schema import SCHEMA_VERSION
+from tests.shelf import Shelf
 
 
 @pytest.fixture
@@ -128,6 +129,19 @@ def test_a_newer_layout_is_refused_but_not_corrupt(store: Path) -> None:
     with pytest.raises(StoreError, match="newer memdeck") as caught:
         Database.open(store)
     assert not isinstance(caught.value, StoreCorrupt)
+
+
+def test_the_layout_before_is_brought_up_to_date_in_place(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path).fill({"memory/a.md": "lantern\n"})
+    shelf.database.run("ALTER TABLE chunks DROP COLUMN observed_from_ms")
+    shelf.database.rows("PRAGMA user_version = 2")
+    shelf.database.close()
+    with pytest.raises(StoreCorrupt, match="older layout"):
+        Database.open(tmp_path / "index.sqlite", read_only=True)
+    for _ in range(2):
+        assert Shelf(tmp_path).paths("lantern") == ["memory/a.md"]
+    with Database.open(tmp_path / "index.sqlite", read_only=True) as database:
+        assert database.value("PRAGMA user_version") == SCHEMA_VERSION
 
 
 def test_an_older_layout_says_how_to_go_on(store: Path) -> None:

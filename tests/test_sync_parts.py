@@ -47,8 +47,8 @@ def opened(home: Path, tmp_path: Path) -> Iterator[Callable[..., Memory]]:
 def rows(store: Path) -> list[tuple[object, ...]]:
     with Database.open(store, read_only=True) as database:
         files = "SELECT path, hash, size, mtime_ns, lines, chunks, details FROM files"
-        chunks = "SELECT ordinal, start_line, end_line, text, embed_hash, line_map, observed_ms FROM chunks"
-        return [*database.rows(files), *database.rows(f"{chunks} ORDER BY ordinal")]
+        columns = "ordinal, start_line, end_line, text, embed_hash, line_map, observed_ms, observed_from_ms"
+        return [*database.rows(files), *database.rows(f"SELECT {columns} FROM chunks ORDER BY ordinal")]
 
 
 def test_a_transcript_read_in_parts_is_one_document(

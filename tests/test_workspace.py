@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from core.errors import SyncCancelled, Undecodable
-from core.sources.rules import document_date
 from core.sources.workspace import read_document, scan_paths, scan_workspace
+from core.text.days import name_date_ms
 from core.types import Scan
 
 
@@ -303,7 +303,6 @@ def test_a_document_says_what_was_read(workspace: Path) -> None:
     assert document.stat == file.stat
     assert document.warning is not None
     assert "line 2" in document.warning
-    assert document.date_ms == int(datetime(2026, 3, 1).timestamp() * 1000)
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +364,7 @@ def test_binary_data_is_undecodable(workspace: Path) -> None:
     ],
 )
 def test_the_day_in_the_name_dates_a_document(path: str, day: tuple[int, int, int] | None) -> None:
-    assert document_date(path) == (None if day is None else int(datetime(*day).timestamp() * 1000))
+    assert name_date_ms(path) == (None if day is None else int(datetime(*day).timestamp() * 1000))
 
 
 @pytest.mark.serial

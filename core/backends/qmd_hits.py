@@ -18,9 +18,9 @@ from core.search.query import Query
 from core.search.scope import passes
 from core.search.snippet import Match, find_match, snippet
 from core.search.terms import Terms, Tokenizer, Vocabulary
-from core.sources.rules import document_date
 from core.sources.workspace import open_readable
 from core.text.analysis import fold
+from core.text.days import name_date_ms
 from core.text.headings import heading_path
 from core.text.lines import decode, split_lines
 from core.types import Hit, ScoreParts, Source
@@ -71,7 +71,7 @@ def open_memory_file(
         path=document,
         lines=split_lines(decode(data).text),
         hash=hashlib.sha256(data).hexdigest(),
-        date_ms=document_date(document),
+        date_ms=name_date_ms(document),
         mtime_ms=mtime_ms,
     )
 

@@ -12,11 +12,15 @@ import apsw
 from core.store.database import id_array
 from core.store.document_reader import NO_DEVICE
 from core.text.analysis import fold
+from core.text.days import name_date_ms
 from core.types import Source
 
 
 class FileInfo(NamedTuple):
-    """What a hit says of its document. `date_ms` is from the name, None for undated; `mtime_ns` from the file."""
+    """What a hit says of its document. `date_ms` is from the name, of a transcript when it began, None for undated.
+
+    `mtime_ns` is from the file.
+    """
 
     id: int
     source: Source
@@ -113,7 +117,9 @@ class Rows:
             "WHERE id IN (SELECT value FROM carray(?))",
             (NO_DEVICE, id_array(missing)),
         )
-        self._files.update((row.id, row) for row in map(FileInfo._make, found))
+        for row in map(FileInfo._make, found):
+            is_session = row.source == "sessions"
+            self._files[row.id] = row if is_session else row._replace(date_ms=name_date_ms(row.path))
 
     def file(self, chunk_id: int) -> FileInfo:
         """The document of a fetched chunk whose document was fetched too."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, time
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -12,17 +11,10 @@ import apsw
 from core.search.query import Filters
 from core.store.database import id_array
 from core.text.analysis import fold
+from core.text.days import day_start_ms, name_date_ms
 from core.types import Source
 
 _MILLISECONDS = 1_000_000
-
-
-def day_start_ms(day: date) -> int:
-    """Epoch milliseconds of a local day's first moment."""
-    try:
-        return int(datetime.combine(day, time.min).timestamp() * 1000)
-    except (OverflowError, ValueError, OSError):
-        return int((datetime.combine(day, time.min) - datetime(1970, 1, 1)).total_seconds() * 1000)
 
 
 def allowed_chunks(
@@ -30,7 +22,8 @@ def allowed_chunks(
 ) -> list[int] | None:
     """Ids of the chunks that pass the filters and are of one of `sources`, ascending; None when all do.
 
-    A chunk is dated by what it says, else by its document's name, else by its file's last change.
+    A chunk is dated by what it says, else by its document's name, else by its file's last change. One that was said
+    over some time passes when a part of that is asked for.
     """
     wanted = frozenset(sources if sources is not None else ("memory", "sessions"))
     if filters.sources:
@@ -45,8 +38,9 @@ def allowed_chunks(
     end = day_start_ms(filters.before) if filters.before is not None else None
     is_dated = first is not None or end is not None
 
-    def in_time(moment: int) -> bool:
-        return (first is None or moment >= first) and (end is None or moment < end)
+    def in_time(moment: int, since: int | None = None) -> bool:
+        earliest = moment if since is None else since
+        return (first is None or moment >= first) and (end is None or earliest < end)
 
     whole: list[int] = []
     by_chunk: dict[int, int] = {}
@@ -55,8 +49,12 @@ def allowed_chunks(
             continue
         if filters.paths and not _on_path(path, filters.paths):
             continue
-        moment = mtime_ns // _MILLISECONDS if date_ms is None else date_ms
-        if is_dated and source == "sessions":
+        if not is_dated:
+            whole.append(file_id)
+            continue
+        said_ms = date_ms if source == "sessions" else name_date_ms(path)
+        moment = mtime_ns // _MILLISECONDS if said_ms is None else said_ms
+        if source == "sessions":
             by_chunk[file_id] = moment
         elif in_time(moment):
             whole.append(file_id)
@@ -69,16 +67,17 @@ def allowed_chunks(
     if by_chunk:
         # Only what was said in a session has times of its own.
         said = cast(
-            "list[tuple[int, int, int | None]]",
+            "list[tuple[int, int, int | None, int | None]]",
             connection.execute(
-                "SELECT id, file_id, observed_ms FROM chunks WHERE file_id IN (SELECT value FROM carray(?))",
+                "SELECT id, file_id, observed_ms, observed_from_ms FROM chunks "
+                "WHERE file_id IN (SELECT value FROM carray(?))",
                 (id_array(by_chunk),),
             ).fetchall(),
         )
         allowed += [
             chunk_id
-            for chunk_id, file_id, observed_ms in said
-            if in_time(by_chunk[file_id] if observed_ms is None else observed_ms)
+            for chunk_id, file_id, observed_ms, since in said
+            if in_time(by_chunk[file_id] if observed_ms is None else observed_ms, since)
         ]
     return sorted(allowed)
 

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
-
-from core.regexes import late_regex
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 """Names of the memory file in the workspace root; the first that is there counts."""
@@ -24,7 +21,6 @@ _MEDIA: dict[str, MediaKind] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".gif", ".heic", ".heif"), "image"),
     **dict.fromkeys((".mp3", ".wav", ".ogg", ".opus", ".m4a", ".aac", ".flac"), "audio"),
 }
-_DATE = late_regex(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
 class Multimodal(Protocol):
@@ -59,16 +55,6 @@ def extra_root(extra: str, *, workspace: Path, home: Path) -> str | None:
     if written == "~" or written.startswith("~/"):
         written = os.path.join(home, written[2:])
     return os.path.abspath(os.path.join(workspace, written))
-
-
-def document_date(path: str) -> int | None:
-    """The day in a file's name (`YYYY-MM-DD`, anywhere in it) as epoch ms of its local midnight; None without one."""
-    for year, month, day in _DATE.findall(path.rpartition("/")[2]):
-        try:
-            return int(datetime(int(year), int(month), int(day)).timestamp() * 1000)
-        except (ValueError, OverflowError, OSError):
-            continue
-    return None
 
 
 def is_within(path: str, folder: str) -> bool:

@@ -20,7 +20,6 @@ from core.sources.rules import (
     MEMORY_FOLDER,
     MEMORY_NAMES,
     Multimodal,
-    document_date,
     extra_root,
     is_ignored,
     is_markdown,
@@ -113,7 +112,6 @@ def read_document(file: ScannedFile) -> Document:
         hash=hashlib.sha256(data).hexdigest(),
         text=text,
         warning=warning,
-        date_ms=document_date(file.path),
     )
 
 

@@ -17,7 +17,7 @@ import apsw
 from core.errors import StoreCorrupt, StoreError, StoreMissing, StoreReadOnly
 from core.store.failures import raise_ours, translated
 from core.store.place import is_foreign, is_network_file_system, make_file, move_aside, private_copy, vector_library
-from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES
+from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES, UPGRADES
 
 Value = None | int | float | str | bytes
 Item = TypeVar("Item")
@@ -103,6 +103,8 @@ class Database:
         connection.set_busy_timeout(BUSY_MS)
         if connection.readonly("main"):
             raise StoreReadOnly(f"{self.path} cannot be written")
+        if connection.pragma("application_id") == APPLICATION_ID:
+            self._upgrade()
         ready = _is_ours(connection, self.path)
         if not ready:
             connection.pragma("auto_vacuum", "incremental")
@@ -121,6 +123,14 @@ class Database:
                     connection.execute("INSERT INTO meta VALUES ('index_id', lower(hex(randomblob(16))))")
                     connection.pragma("application_id", APPLICATION_ID)
                     connection.pragma("user_version", SCHEMA_VERSION)
+
+    def _upgrade(self) -> None:
+        """Bring an older layout up to date in place, as far as that is possible."""
+        while (version := self.connection.pragma("user_version")) in UPGRADES:
+            with self.transaction():
+                if self.connection.pragma("user_version") == version:  # no other process was quicker
+                    self.connection.execute(UPGRADES[version]).fetchall()
+                    self.connection.pragma("user_version", version + 1)
 
     def _journal(self, mode: str) -> str:
         # The switch to WAL does not wait for another process that makes it at the same time.
@@ -372,7 +382,7 @@ def _is_ours(connection: apsw.Connection, path: Path) -> bool:
                 remedy="upgrade memdeck, or give another file with --store",
             )
         if version < SCHEMA_VERSION:
-            raise StoreCorrupt(f"{path} has the older layout {version}", remedy="memdeck index makes it anew")
+            raise StoreCorrupt(f"{path} has the older layout {version}", remedy="memdeck index brings it up to date")
         return True
     if application or tables:
         raise StoreCorrupt(f"{path} is a database of another program")

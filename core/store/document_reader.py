@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from core.records import record
 from core.store.chunk_rows import STORED_COLUMNS, StoredChunk, stored_from
 from core.store.database import Database, id_array
 from core.store.texts import storable
+from core.text.days import name_date_ms
 from core.types import IndexedDocument, ScannedFile, Source, SourceCount, StatKey
 
 _FILE_COLUMNS = (
@@ -174,4 +176,5 @@ class DocumentReader:
             ") AS queued ON queued.file_id = files.id ORDER BY source, path",
             (NO_DEVICE,),
         )
-        return [IndexedDocument(*row[:10], bool(row[10]), *row[11:]) for row in rows]  # type: ignore[arg-type, call-arg]
+        documents = [IndexedDocument(*row[:10], bool(row[10]), *row[11:]) for row in rows]  # type: ignore[arg-type, call-arg]
+        return [one if one.source == "sessions" else replace(one, date_ms=name_date_ms(one.path)) for one in documents]

@@ -44,6 +44,7 @@ class _Prepared:
     embed_hash: bytes
     line_map: str | None
     observed_ms: int | None
+    observed_from_ms: int | None
     titles: tuple[str, ...]
 
     @property
@@ -52,7 +53,7 @@ class _Prepared:
 
     @property
     def place(self) -> tuple[Value, ...]:
-        return (self.ordinal, self.start_line, self.end_line, self.line_map, self.observed_ms)
+        return (self.ordinal, self.start_line, self.end_line, self.line_map, self.observed_ms, self.observed_from_ms)
 
 
 class Documents(DocumentReader, FileErrors):
@@ -109,12 +110,14 @@ class Documents(DocumentReader, FileErrors):
         file_id = self._write_file(document, kept + len(chunks), build, scanned_ns, now_ms, details)
         self._drop_chunks(gone, [chunk_id for chunk_id, _ in rebuilt])
         self._database.run_many(
-            "UPDATE chunks SET ordinal = ?, start_line = ?, end_line = ?, line_map = ?, observed_ms = ? WHERE id = ?",
+            "UPDATE chunks SET ordinal = ?, start_line = ?, end_line = ?, line_map = ?, observed_ms = ?, "
+            "observed_from_ms = ? WHERE id = ?",
             moved,
         )
         insert_rows(
             self._database,
-            "chunks (id, file_id, ordinal, start_line, end_line, heading, text, embed_hash, line_map, observed_ms)",
+            "chunks (id, file_id, ordinal, start_line, end_line, heading, text, embed_hash, line_map, observed_ms, "
+            "observed_from_ms)",
             [
                 (chunk_id, file_id, *chunk.place[:3], chunk.heading, chunk.text, chunk.embed_hash, *chunk.place[3:])
                 for chunk_id, chunk in added
@@ -193,8 +196,8 @@ class Documents(DocumentReader, FileErrors):
         if found is None:
             return None, old
         rows = self._database.rows(
-            "SELECT id, heading, text, embed_hash, ordinal, start_line, end_line, line_map, observed_ms "
-            "FROM chunks WHERE file_id = ? AND ordinal >= ? ORDER BY ordinal",
+            "SELECT id, heading, text, embed_hash, ordinal, start_line, end_line, line_map, observed_ms, "
+            "observed_from_ms FROM chunks WHERE file_id = ? AND ordinal >= ? ORDER BY ordinal",
             (found.id, kept),
         )
         for chunk_id, *columns in rows:
@@ -269,6 +272,7 @@ def _prepare(chunk: Chunk, embed_hash: bytes) -> _Prepared:
         embed_hash,
         line_map_json(chunk.line_map),
         chunk.observed_ms,
+        chunk.observed_from_ms,
         heading,
     )
 

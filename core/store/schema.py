@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+UPGRADES = {2: "ALTER TABLE chunks ADD COLUMN observed_from_ms INTEGER"}
+"""What makes the next layout of an older one, in place."""
 APPLICATION_ID = 0x6D656D64
 """`PRAGMA application_id` of an index file: "memd"."""
 
@@ -31,7 +33,7 @@ CREATE TABLE IF NOT EXISTS files (
     indexed_ms INTEGER NOT NULL,
     lines INTEGER NOT NULL,
     chunks INTEGER NOT NULL,         -- how many rows of chunks it has
-    date_ms INTEGER,                 -- from the name; NULL is undated
+    date_ms INTEGER,                 -- when a session began; the day of a note is in its name
     warning TEXT,                    -- e.g. bytes that were not UTF-8
     dialect TEXT,
     title TEXT,
@@ -59,7 +61,8 @@ CREATE TABLE IF NOT EXISTS chunks (
     text TEXT NOT NULL,
     embed_hash BLOB NOT NULL,        -- sha256 of exactly what the embedder gets
     line_map TEXT,                   -- JSON array, NULL: start_line + i
-    observed_ms INTEGER
+    observed_ms INTEGER,             -- when it was said last; NULL: only the document knows
+    observed_from_ms INTEGER         -- and first; NULL: at the same time
 ) STRICT;
 CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file_id, ordinal);
 CREATE INDEX IF NOT EXISTS chunks_by_embed_hash ON chunks (embed_hash);

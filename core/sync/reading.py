@@ -73,7 +73,10 @@ def packed(outcome: Outcome) -> Packed:
     if prepared is None:
         return None, _bare(outcome.same), (), (), 0, "", outcome.error, outcome.seconds
     rows = [
-        (chunk.ordinal, chunk.start_line, chunk.end_line, chunk.text, chunk.heading, chunk.line_map, chunk.observed_ms)
+        (
+            *(chunk.ordinal, chunk.start_line, chunk.end_line, chunk.text, chunk.heading, chunk.line_map),
+            *(chunk.observed_ms, chunk.observed_from_ms),
+        )
         for chunk in prepared.chunks
     ]
     document = _bare(prepared.document)

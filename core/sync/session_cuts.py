@@ -59,7 +59,7 @@ def chunk_of(
 ) -> Chunk:
     """A cut as a chunk: `line_map` and `times` hold the physical line of each of the lines, and when it was said.
 
-    The chunk takes the latest time (epoch ms).
+    The chunk takes the last time and, where that is another, the first one (epoch ms).
     """
     first, end = cut.first, cut.last + 1
     physical = tuple(line_map[first:end])
@@ -67,7 +67,9 @@ def chunk_of(
     if end - first == 1:
         return Chunk(ordinal, physical[0], physical[0], text, (), physical, times[first])
     known = [time for time in times[first:end] if time is not None]
-    return Chunk(ordinal, min(physical), max(physical), text, (), physical, max(known, default=None))
+    last, earliest = max(known, default=None), min(known, default=None)
+    since = earliest if earliest != last else None
+    return Chunk(ordinal, min(physical), max(physical), text, (), physical, last, since)
 
 
 def settled_cuts(cuts: Sequence[Cut], settled: int) -> tuple[int, int]:

@@ -86,13 +86,18 @@ def bounded(
 
 
 def stored_lines(chunks: Iterable[Chunk]) -> list[StoredLine]:
-    """The lines of chunks in order, each once though neighbours share some; pieces of a line are put together."""
+    """The lines of chunks in order, each once though neighbours share some; pieces of a line are put together.
+
+    Of when its lines were said a chunk knows the first and the last time.
+    """
     known: list[StoredLine] = []
     previous: Chunk | None = None
     for chunk in chunks:
         texts = chunk.text.split("\n")
         numbers = chunk.line_map if len(chunk.line_map) == len(texts) else [chunk.start_line] * len(texts)
         lines = [StoredLine(*line, chunk.observed_ms) for line in zip(numbers, texts, strict=True)]
+        since = chunk.observed_ms if chunk.observed_from_ms is None else chunk.observed_from_ms
+        lines[0] = lines[0]._replace(time=since)
         is_piece = len(lines) == 1 and not lines[0].text.startswith(_LABELED)
         if is_piece and previous is not None and known and known[-1].line == lines[0].line:
             known[-1] = known[-1]._replace(text=known[-1].text + lines[0].text)
@@ -102,6 +107,8 @@ def stored_lines(chunks: Iterable[Chunk]) -> list[StoredLine]:
                 if all(old[:2] == new[:2] for old, new in zip(known[-size:], lines, strict=False)):
                     shared = size
                     break
+            if shared:
+                known[-shared] = known[-shared]._replace(time=since)
             known.extend(lines[shared:])
         previous = chunk
     return known
