@@ -43,14 +43,16 @@ def changed_in(
         if not files and not rows:
             continue
         from core.sync.plan import paused_words, plan_sync  # mostly nothing has changed
+        from core.sync.unmounted import with_unmounted
 
+        scan = with_unmounted(scan, rows)
         plan = plan_sync(
             replace(scan, files=tuple(files)),
             rows,
             builds={intake.source: intake.build},
             kept_places=intake.kept_places(),
         )
-        words = paused_words(plan, scans[intake.source])
+        words = paused_words(plan, scan)
         if paused is not None and words is not None:
             paused.append(words)
         changed += plan.changes - sum(file.path in skipped for file in plan.changed)

@@ -17,6 +17,7 @@ from core.sync.leaving import leave_out, settle_gone
 from core.sync.plan import Key, Plan, Prefixes, paused_words, plan_sync, with_failed, without_forgotten
 from core.sync.read_ahead import ReadAhead
 from core.sync.reading import Outcome
+from core.sync.unmounted import with_unmounted
 from core.types import Progress, Scan, ScannedFile, Source, SyncReason
 
 MOST_STARTS = 3
@@ -74,6 +75,7 @@ class KeywordJob:
         rows = self._tools.documents.stat_keys(intake.source)
         if self.paths is not None:
             rows = _rows_below(rows, self.paths)
+        scan = with_unmounted(scan, rows)
         plan = plan_sync(
             scan, rows, builds={intake.source: intake.build}, force=self.force, kept_places=intake.kept_places()
         )
