@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from core.errors import EmbeddingError
@@ -313,26 +312,3 @@ def test_while_another_process_holds_the_write_lock_nothing_is_lost(bench: Calla
     other.close()
     assert ticket.done.result(timeout=30).indexed == 1
     assert here.paths() == ["memory/a.md", "memory/b.md"]
-
-
-def test_a_model_whose_vectors_change_their_length_makes_them_anew(bench: Callable[..., Bench], tmp_path: Path) -> None:
-    first = bench(WordEmbedder(dims=3))
-    first.embedder.identity = replace(first.embedder.identity, dims=None)  # type: ignore[union-attr]
-    first.write("memory/a.md", "one\n")
-    first.sync()
-    first.worker.stop()
-    embedder = WordEmbedder(dims=5)
-    second = Bench(tmp_path, embedder)
-    real = embedder.identity
-    embedder.identity = replace(real, dims=None)
-    embedder.embed_query = lambda text, cancel=None: np.eye(5, dtype=np.float32)[len(text) % 5]  # type: ignore[method-assign]
-    try:
-        second.write("memory/b.md", "two\n")
-        second.write("memory/c.md", "three\n")
-        second.sync()
-        with second.reading() as database:
-            row = Identities(database).live()[-1]
-            assert row.identity.dims == 5
-            assert EmbeddingQueue(database).refused() == ()
-    finally:
-        second.worker.stop()

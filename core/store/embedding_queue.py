@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from itertools import islice
+from typing import Any
 
 from core.records import record
 from core.store.chunk_rows import CHUNK_COLUMNS, chunk_from
@@ -64,10 +65,17 @@ class EmbeddingQueue:
             cursor = self._database.connection.execute(sql, (now_ms,))
             rows = list(islice((row for row in cursor if row[2] not in skip), limit))
             cursor.close()
-        return [
-            QueuedChunk(chunk_id, embed_hash, chunk_from(columns), attempts, path, absolute, document_hash)
-            for attempts, chunk_id, embed_hash, path, absolute, document_hash, *columns in rows
-        ]
+        return list(map(_queued, rows))
+
+    def done(self, most: int) -> list[QueuedChunk]:
+        """The first `most` chunks that wait for nothing."""
+        rows = self._database.rows(
+            f"SELECT 0, chunks.id, chunks.embed_hash, files.path, files.absolute, files.hash, {CHUNK_COLUMNS} "
+            "FROM chunks CROSS JOIN files ON files.id = chunks.file_id "
+            "WHERE NOT EXISTS (SELECT 1 FROM embedding_queue WHERE chunk_id = chunks.id) LIMIT ?",
+            (most,),
+        )
+        return [_queued(row) for row in rows]
 
     def has_text(self, embed_hash: bytes) -> bool:
         """Whether a chunk of the index has this text."""
@@ -143,3 +151,8 @@ class EmbeddingQueue:
     def drop(self, chunk_ids: list[int]) -> None:
         """Take chunks out of the queue."""
         self._database.run_many("DELETE FROM embedding_queue WHERE chunk_id = ?", [(key,) for key in chunk_ids])
+
+
+def _queued(row: Sequence[Any]) -> QueuedChunk:
+    attempts, chunk_id, embed_hash, path, absolute, document_hash, *columns = row
+    return QueuedChunk(chunk_id, embed_hash, chunk_from(columns), attempts, path, absolute, document_hash)

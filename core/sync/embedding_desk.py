@@ -117,6 +117,8 @@ class EmbeddingDesk:
             with self._database.transaction():
                 EmbeddingQueue(self._database).retry()
         self._feed.retry_now()
+        if force:
+            self._feed.probe()
 
     def pump(self) -> None:
         """Hand out what waits, as far as there is room."""

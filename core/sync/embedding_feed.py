@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -67,6 +68,8 @@ class EmbeddingFeed:
         self._has_more = True
         self._is_complete = False
         self._forgotten: set[bytes] = set()
+        self._odd: Counter[int] = Counter()  # vectors of another length than the index has, since the last of its own
+        self._probe: bytes | None = None
         self._failures = 0
         self._resume_at = 0.0
         self._made = 0
@@ -116,6 +119,19 @@ class EmbeddingFeed:
         self._failures = 0
         self._resume_at = 0.0
         self._has_more = True
+
+    def probe(self) -> None:
+        """Make a vector that is there once more, to see whether the provider's still have the length of the index's."""
+        if self._ready or self._dims_to_follow is None:
+            return
+        requests, _ = requests_of(self._queue.done(1), self._embedder, None)
+        if requests:
+            self._ready, self._probe = requests, requests[0].hashes[0]
+
+    @property
+    def _dims_to_follow(self) -> int | None:
+        """The length of the index's vectors, where it is not known by the model's name but was learnt from them."""
+        return self._vectors.dims if self._vectors is not None and self._embedder.identity.dims is None else None
 
     def pump(self) -> None:
         """Hand requests to the pool while it has room. Cheap when there is nothing to do."""
@@ -210,6 +226,9 @@ class EmbeddingFeed:
             else:
                 vectors.append((key, outcome))
         self._follow_dims(vectors)
+        if self._probe is not None:
+            vectors = [(key, vector) for key, vector in vectors if key != self._probe]
+            self._probe = None
         assert self._vectors is not None
         with self._database.transaction():
             written = self._vectors.write(vectors)
@@ -224,17 +243,24 @@ class EmbeddingFeed:
 
     def _follow_dims(self, vectors: Sequence[tuple[bytes, Vector]]) -> None:
         """A model whose vectors have all changed their length is another identity; one odd vector is just refused."""
-        dims = self._vectors.dims if self._vectors is not None else None
-        sizes = {len(vector) for _, vector in vectors}
-        if dims is None or self._embedder.identity.dims is not None or len(vectors) < 2 or len(sizes) != 1:
+        dims = self._dims_to_follow
+        if dims is None or not vectors:
             return
-        if sizes != {dims}:
-            self.attach(sizes.pop())
+        sizes = Counter(len(vector) for _, vector in vectors)
+        if dims in sizes or len(sizes) > 1:
+            self._odd.clear()
+            return
+        self._odd += sizes
+        (size,) = sizes
+        if self._odd[size] > 1 or any(key == self._probe for key, _ in vectors):
+            self._odd.clear()
+            self.attach(size)
 
     def _back_off(self, message: VectorsReady) -> None:
         failure = message.failure
         assert failure is not None
         self._ready.clear()
+        self._probe = None
         self._failures += 1
         self.failure = failure
         if failure.retryable and not isinstance(failure, QuotaExhausted):
