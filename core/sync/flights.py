@@ -17,8 +17,6 @@ class Flight:
 
     request: SyncRequested
     tickets: list[Ticket] = field(default_factory=list)
-    external: list[int] = field(default_factory=list)
-    """Rows of the requests table that this sync answers."""
     job: KeywordJob | None = None
     steps: Iterator[None] | None = None
 
@@ -28,12 +26,12 @@ class Flight:
 
     def is_cancelled(self) -> bool:
         """Everyone who asked has given up; a sync that nobody waits for goes on."""
-        return bool(self.tickets) and not self.external and all(ticket.cancel.is_set() for ticket in self.tickets)
+        return bool(self.tickets) and all(ticket.cancel.is_set() for ticket in self.tickets)
 
     def requests(self) -> list[SyncRequested]:
         """The same sync asked for anew, once for each who waits."""
         if not self.tickets:
-            return [self.request]
+            return [replace(self.request, ticket=None)]
         return [replace(self.request, ticket=ticket) for ticket in self.tickets]
 
     def tell(self, progress: Progress) -> None:
@@ -52,23 +50,21 @@ class FlightQueue:
     def __len__(self) -> int:
         return len(self._targeted) + (self._full is not None)
 
-    def add(self, request: SyncRequested, running: Flight | None, external: int | None = None) -> None:
+    def add(self, request: SyncRequested, running: Flight | None) -> None:
         """Queue a request, or join it to one that will answer it.
 
         A full sync that runs already answers only a search (which waits for nothing); everyone else wants the files
         as they are now, and shares the next one.
         """
         tickets = [request.ticket] if request.ticket is not None else []
-        externals = [external] if external is not None else []
         if request.is_targeted:
-            self._targeted.append(Flight(request, tickets, externals))
+            self._targeted.append(Flight(request, tickets))
         elif request.reason == "search" and running is not None and not running.is_targeted:
             running.tickets.extend(tickets)
         elif self._full is None:
-            self._full = Flight(request, tickets, externals)
+            self._full = Flight(request, tickets)
         else:
             self._full.tickets.extend(tickets)
-            self._full.external.extend(externals)
             if request.force and not self._full.request.force:
                 self._full.request = replace(self._full.request, force=True, reason=request.reason)
 

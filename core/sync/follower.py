@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable
 
 from core.store.database import Database
+from core.store.embedding_queue import EmbeddingQueue
 from core.store.requests import Requests
 from core.sync.flights import Flight
 from core.sync.messages import SyncRequested
 from core.sync.pulse import Pulse
 from core.sync.reports import from_outcome, to_payload
+from core.types import Progress
 
 POLL_SECONDS = 0.1
+TELL_SECONDS = 0.5
 
 
 class FollowerRole:
@@ -24,6 +27,9 @@ class FollowerRole:
         self._requests = Requests(database)
         self._pid = pid
         self._asked: list[tuple[int, Flight]] = []
+        self._queue = EmbeddingQueue(database)
+        self._told = 0.0
+        self._most_waiting = 0
 
     @property
     def is_waiting(self) -> bool:
@@ -33,12 +39,14 @@ class FollowerRole:
         """Write the request where the writer reads. Raises StoreError."""
         if not self._asked:
             self._pulse.begin()
+            self._most_waiting = 0
         flight = Flight(request, [request.ticket] if request.ticket is not None else [])
         request_id = self._requests.ask("sync", to_payload(request), pid=self._pid, now_ms=int(time.time() * 1000))
         self._asked.append((request_id, flight))
 
     def step(self) -> None:
         """Look for answers; who waits for a writer that gives no sign of life is told. Raises StoreError."""
+        self._tell()
         left = []
         silent = self._pulse.look() if self._asked else None
         for request_id, flight in self._asked:
@@ -56,6 +64,25 @@ class FollowerRole:
                 else:
                     ticket.done.cancel()
         self._asked = left
+
+    def _tell(self) -> None:
+        """How many vectors the writer still has to make, to those who wait for them."""
+        listeners = [
+            ticket.on_progress
+            for _, flight in self._asked
+            for ticket in flight.tickets
+            if ticket.vectors and ticket.on_progress is not None and not ticket.cancel.is_set()
+        ]
+        now = time.monotonic()
+        if not listeners or now - self._told < TELL_SECONDS:
+            return
+        self._told = now
+        waiting = self._queue.waiting()
+        self._most_waiting = max(self._most_waiting, waiting)
+        if not waiting:
+            return
+        for tell in listeners:
+            tell(Progress(self._most_waiting - waiting, self._most_waiting, "The process that writes makes vectors…"))
 
     def take_all(self) -> list[Flight]:
         """Requests that the writer did not answer, for when this process takes over."""

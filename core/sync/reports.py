@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import get_args
 
 from core.sync.keyword_job import KeywordJob
-from core.sync.messages import SyncRequested
+from core.sync.messages import SyncRequested, Ticket
 from core.types import SyncReason, SyncReport
 
 
@@ -68,12 +68,13 @@ def to_payload(request: SyncRequested) -> str:
             "paths": request.paths,
             "forget": request.forget,
             "remember": request.remember,
+            "vectors": request.ticket is not None and request.ticket.vectors,
         }
     )
 
 
 def from_payload(payload: str) -> SyncRequested:
-    """The reverse of `to_payload`; an unknown reason counts as manual."""
+    """The reverse of `to_payload`, with a ticket of its own; an unknown reason counts as manual."""
     values = json.loads(payload)
     reason: SyncReason = values.get("reason") if values.get("reason") in get_args(SyncReason) else "manual"
     paths = values.get("paths")
@@ -81,6 +82,7 @@ def from_payload(payload: str) -> SyncRequested:
         reason,
         bool(values.get("force")),
         tuple(paths) if paths is not None else None,
+        Ticket(vectors=bool(values.get("vectors"))),
         forget=tuple(values.get("forget") or ()),
         remember=tuple(values.get("remember") or ()),
     )

@@ -64,6 +64,7 @@ class WriterRole:
         self._flights = FlightQueue()
         self._current: Flight | None = None
         self._awaiting: list[_AwaitingVectors] = []
+        self._from_outside: dict[Ticket, int] = {}  # and the row of the requests table with what was asked
         self._last_poll = self._last_sign = 0.0
         self._purge_at = time.monotonic() if owes_purge(database) else None
         self._last_full = time.monotonic()
@@ -167,7 +168,10 @@ class WriterRole:
         self._show_life(now)
         for asked in self._requests.take("sync"):
             self._wants_vectors = True
-            self._flights.add(from_payload(asked.payload), self._current, external=asked.id)
+            request = from_payload(asked.payload)
+            if request.ticket is not None:
+                self._from_outside[request.ticket] = asked.id
+            self._flights.add(request, self._current)
 
     def _show_life(self, now: float) -> None:
         """Commit something while other processes wait: by that they know that the writer is at it."""
@@ -268,14 +272,20 @@ class WriterRole:
             with self._database.transaction():
                 write_identity(self._database, self._identity(self.desk.identity))
         self._bus.publish(SyncFinished(at_ms=self._tools.now_ms(), report=report))
-        for request_id in flight.external:
-            self._requests.finish(request_id, to_outcome(report), now_ms=self._tools.now_ms())
         made = self.desk.made
         for ticket in flight.tickets:
             if ticket.vectors and self.desk.identity is not None and not report.cancelled:
                 self._awaiting.append(_AwaitingVectors(ticket, report, made, time.perf_counter()))
-            elif not ticket.done.done():
-                ticket.done.set_result(report)
+            else:
+                self._answer(ticket, report)
+
+    def _answer(self, ticket: Ticket, report: SyncReport) -> None:
+        """Hand a report to whoever waits for it, in this process or in another. Raises StoreError."""
+        request_id = self._from_outside.pop(ticket, None)
+        if request_id is not None:
+            self._requests.finish(request_id, to_outcome(report), now_ms=self._tools.now_ms())
+        if not ticket.done.done():
+            ticket.done.set_result(report)
 
     def _settle(self) -> None:
         """Answer those who wait for vectors, when none is owed any more or the provider has failed."""
@@ -285,7 +295,7 @@ class WriterRole:
         left = []
         for awaiting in self._awaiting:
             if idle or awaiting.ticket.cancel.is_set():
-                awaiting.answer(self.desk, waiting)
+                self._answer(awaiting.ticket, awaiting.report(self.desk, waiting))
             else:
                 awaiting.tell(self.desk, waiting)
                 left.append(awaiting)
@@ -297,9 +307,13 @@ class WriterRole:
         if self._current is not None:
             flights.insert(0, self._current)
             self._current = None
+        # What other processes ask stays where the next writer finds it.
         for awaiting in self._awaiting:
-            awaiting.answer(self.desk, self.desk.waiting)
+            if awaiting.ticket not in self._from_outside:
+                self._answer(awaiting.ticket, awaiting.report(self.desk, self.desk.waiting))
         self._awaiting = []
+        for flight in flights:
+            flight.tickets = [ticket for ticket in flight.tickets if ticket not in self._from_outside]
         return flights
 
     def fail(self, error: Exception) -> None:
@@ -308,7 +322,7 @@ class WriterRole:
         if flight is None:
             return
         for ticket in flight.tickets:
-            if not ticket.done.done():
+            if ticket not in self._from_outside and not ticket.done.done():
                 ticket.done.set_exception(error)
 
     def repair(self) -> tuple[str, ...]:
@@ -344,16 +358,12 @@ class _AwaitingVectors:
         left = waiting / rate if rate else None
         self.ticket.on_progress(Progress(made, made + waiting, "Making vectors…", rate, left))
 
-    def answer(self, desk: EmbeddingDesk, waiting: int) -> None:
-        if self.ticket.done.done():
-            return
-        self.ticket.done.set_result(
-            with_vectors(
-                self._report,
-                made=desk.made - self._made_before,
-                waiting=waiting,
-                seconds=time.perf_counter() - self._started,
-                cancelled=self.ticket.cancel.is_set(),
-                warning=desk.warning,
-            )
+    def report(self, desk: EmbeddingDesk, waiting: int) -> SyncReport:
+        return with_vectors(
+            self._report,
+            made=desk.made - self._made_before,
+            waiting=waiting,
+            seconds=time.perf_counter() - self._started,
+            cancelled=self.ticket.cancel.is_set(),
+            warning=desk.warning,
         )
