@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from core.rereading import Reindexed as Reindexed
     from core.rereading import reindex as reindex
     from core.search.query import parse_query as parse_query
+    from core.settings.keys import key_of as key_of
     from core.settings.layers import load_settings as load_settings
     from core.settings.loaded import LoadedSettings as LoadedSettings
     from core.settings.loaded import field_docs as field_docs
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from core.settings.paths import workspace_file as workspace_file
     from core.settings.trust import distrust_workspace_file as distrust_workspace_file
     from core.settings.trust import trust_workspace_file as trust_workspace_file
+    from core.sources.transcripts.places import agent_problems as agent_problems
     from core.sources.transcripts.view import SessionView as SessionView
     from core.spare_memory import give_back_free_pages as give_back_free_pages
     from core.spare_memory import share_heaps as share_heaps
@@ -120,6 +122,7 @@ _PLACES = {
     "Undecodable": "core.errors",
     "WorkspaceError": "core.errors",
     "Written": "core.capture",
+    "agent_problems": "core.sources.transcripts.places",
     "close_all": "core.opening",
     "counted": "core.text.words",
     "distrust_workspace_file": "core.settings.trust",
@@ -128,6 +131,7 @@ _PLACES = {
     "give_back_free_pages": "core.spare_memory",
     "guide": "core.tool_guide",
     "guide_json": "core.tool_guide",
+    "key_of": "core.settings.keys",
     "late_regex": "core.regexes",
     "load_settings": "core.settings.layers",
     "open_memory": "core.opening",

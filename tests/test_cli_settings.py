@@ -53,6 +53,46 @@ def test_config_shows_where_a_value_came_from(deck: Deck, home: Path) -> None:
     assert out.split()[:3] == ["query.max_results", "9", "config.toml"]
 
 
+@pytest.mark.parametrize(
+    ("written", "first"),
+    [
+        ("query.maxResults", "query.max_results"),
+        ("maxResults", "query.max_results"),
+        ("agents.defaults.memorySearch.query.maxResults", "query.max_results"),
+        ("query.temporalDecay", "query.temporal_decay.enabled"),
+        ("memorySearch.remote.openAi", "remote.open_ai.api_key"),
+    ],
+)
+def test_config_takes_a_key_in_any_spelling(deck: Deck, written: str, first: str) -> None:
+    code, out, _ = deck("config", written)
+    assert (code, out.split()[0]) == (0, first)
+
+
+def test_config_names_agents_that_are_unknown(deck: Deck, home: Path) -> None:
+    write_config(home, '[sessions]\nagents = ["claud-code", "Claude", "clippy"]\n')
+    _, _, err = deck("config", "sessions.agents")
+    assert err.splitlines() == [
+        "warning: sessions.agents: 'claud-code' is not known; did you mean claude-code?",
+        "warning: sessions.agents: 'clippy' is not known; known are openclaw, claude-code, codex, pi, omp, gemini, "
+        "opencode, aider",
+    ]
+
+
+def test_a_wrong_entry_of_a_list_gets_one_line(deck: Deck, home: Path) -> None:
+    write_config(home, 'sources = ["memry"]\n')
+    code, _, err = deck("config", "sources")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert 'sources[0] = "memry"' in err
+
+
+@pytest.mark.parametrize("command", [("search", "x"), ("index",)])
+def test_a_folder_in_the_place_of_the_index_says_what_to_do(deck: Deck, home: Path, command: tuple[str, ...]) -> None:
+    code, _, err = deck(*command, "--store", str(home))
+    assert code == 2
+    assert "is not a file" in err
+    assert "--store" in err.splitlines()[-1]
+
+
 def test_config_changed_leaves_out_defaults(deck: Deck, home: Path) -> None:
     write_config(home, "[query]\nmax_results = 9\n")
     _, out, _ = deck("config", "--changed")

@@ -34,7 +34,10 @@ def checked(kind: Kind, value: object) -> tuple[object, list[Mapping[str, Any]]]
     try:
         return _adapter(kind).validate_python(value), []
     except ValidationError as error:
-        return None, list(error.errors(include_url=False))
+        details = error.errors(include_url=False)
+        # Of a list whose entries are wrong none is left: that it is empty says nothing new.
+        wrong_inside = any(detail["loc"] for detail in details)
+        return None, [one for one in details if one["loc"] or one["type"] != "too_short" or not wrong_inside]
 
 
 @functools.cache

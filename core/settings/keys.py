@@ -141,6 +141,15 @@ def find_key(dotted: str) -> Leaf | None:
     return found if isinstance(found, Leaf) else None
 
 
+def key_of(dotted: str) -> str | None:
+    """The dotted name of a setting, or of a group of them, from any spelling of it; None if there is none."""
+    target = canonical(tuple(fold(part) for part in dotted.split(".")))
+    for path, leaf in _folded_leaves().items():
+        if path[: len(target)] == target:
+            return ".".join(leaf.key.split(".")[: len(target)])
+    return None
+
+
 @functools.cache
 def _environment_names() -> dict[str, Leaf]:
     names: dict[str, Leaf] = {"store": leaves()["store.path"]}

@@ -16,7 +16,15 @@ import apsw
 
 from core.errors import StoreCorrupt, StoreError, StoreMissing, StoreReadOnly
 from core.store.failures import raise_ours, translated
-from core.store.place import is_foreign, is_network_file_system, make_file, move_aside, private_copy, vector_library
+from core.store.place import (
+    is_foreign,
+    is_network_file_system,
+    make_file,
+    move_aside,
+    must_be_file,
+    private_copy,
+    vector_library,
+)
 from core.store.schema import APPLICATION_ID, KEYWORD_SETTINGS, SCHEMA_VERSION, TABLES, UPGRADES
 
 Value = None | int | float | str | bytes
@@ -148,6 +156,7 @@ class Database:
         path = path.resolve()
         if not path.exists():
             raise StoreMissing(f"there is no index at {path}", remedy="memdeck index")
+        must_be_file(path)
         if is_foreign(path):
             raise StoreCorrupt(f"{path} is not a database")
         if path.stat().st_size == 0:

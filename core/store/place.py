@@ -97,6 +97,12 @@ def vector_library() -> str:
     return str(Path(found.origin).with_name("vec0"))
 
 
+def must_be_file(path: Path) -> None:
+    """Raises StoreError for a folder or the like in the index's place; OSError."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"{path} is not a file", remedy="Give another index with --store.")
+
+
 def make_file(path: Path) -> None:
     """The file and its folders, private to the user, made where they are missing. Raises OSError, StoreError.
 
@@ -111,8 +117,7 @@ def make_file(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise StoreError(f"{path} is not a file", remedy="Give another index with --store.")
+    must_be_file(path)
     for suffix in ("", *SIDE_FILES):
         one = path.with_name(path.name + suffix)
         with suppress(OSError):

@@ -31,10 +31,14 @@ def command(*, scope: Scope, key: str, changed: bool, markdown: bool, as_json: b
     if markdown:
         output.line(markdown_table())
         return output.OK
+    from core import agent_problems, key_of
+
     loaded = loaded_settings(scope, strict=False)
-    rows = [row for row in loaded.as_rows() if _named(row[0], key) and not (changed and row[2].layer == "default")]
-    if key and not any(_named(row[0], key) for row in loaded.as_rows()):
+    name = key_of(key) if key else ""
+    if name is None:
         raise _unknown(key, loaded)
+    rows = [row for row in loaded.as_rows() if _named(row[0], name) and not (changed and row[2].layer == "default")]
+    warnings = [*loaded.warnings, *agent_problems(loaded.settings.sessions.agents)]
     if as_json:
         workspace = found_workspace(scope)
         output.print_json(
@@ -48,7 +52,7 @@ def command(*, scope: Scope, key: str, changed: bool, markdown: bool, as_json: b
                     }
                     for name, text, origin in rows
                 },
-                "warnings": list(loaded.warnings),
+                "warnings": warnings,
                 "problems": list(loaded.problems),
             }
         )
@@ -58,7 +62,7 @@ def command(*, scope: Scope, key: str, changed: bool, markdown: bool, as_json: b
             output.line(text)
         if not rows:
             output.note("nothing is changed: every setting has its default")
-    for warning in loaded.warnings:
+    for warning in warnings:
         output.note(f"warning: {warning}")
     if loaded.problems:
         output.report("\n".join(loaded.problems))

@@ -16,7 +16,7 @@ from core.settings.paths import expand_user
 from core.sources.rules import is_within
 from core.sources.transcripts.found import Found, Listing, path_stat
 from core.sources.transcripts.listing import Lister
-from core.sources.transcripts.places import AGENTS, Place, agent_name, places_of
+from core.sources.transcripts.places import AGENTS, Place, agent_name, agent_problems, places_of
 from core.sources.transcripts.relations import Relations
 from core.types import Scan, ScannedFile
 
@@ -95,9 +95,7 @@ class Finder:
                 self._lister.look_at_path(path, listing)
             settled = self._relations.settle(listing.found)
             self._seen = {**(self._seen if near is not None else {}), **{one.path: one for one in settled}}
-        listing.problems.extend(
-            f"sessions.agents: {agent!r} is not known; known are {', '.join(AGENTS)}" for agent in self.unknown_agents
-        )
+        listing.problems.extend(agent_problems(self.unknown_agents))
         return settled, listing
 
     def find(self, path: str) -> Found | None:

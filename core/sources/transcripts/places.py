@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from core.records import record
+from core.settings.keys import nearest
 from core.settings.paths import expand_user
 from core.sources.transcripts import values
 from core.sources.transcripts.records import read_json
@@ -53,6 +54,17 @@ def agent_name(written: str) -> str:
     return {"claude": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex"}.get(
         name, name
     )
+
+
+def agent_problems(written: Iterable[str]) -> list[str]:
+    """A line for each name that `sessions.agents` does not know."""
+    unknown = [agent for agent in dict.fromkeys(map(agent_name, written)) if agent not in AGENTS]
+    lines = []
+    for agent in unknown:
+        hint = nearest(agent, AGENTS)
+        known = f"did you mean {hint}?" if hint else f"known are {', '.join(AGENTS)}"
+        lines.append(f"sessions.agents: {agent!r} is not known; {known}")
+    return lines
 
 
 def places_of(agent: str, *, home: Path, environ: Mapping[str, str], agent_id: str = "main") -> tuple[Place, ...]:
