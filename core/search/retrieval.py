@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BEST_BY_WORDS = 100
 BEST_BY_MEANING = 100
+BEST_WHOLE = 50
+"""Chunks with all words of a query of few that are looked for by themselves."""
 RESCUED = 10
 """Memory chunks that are looked for by themselves when transcripts alone fill the candidates."""
 
@@ -81,29 +83,38 @@ class Retrieval:
     def is_tiny(self) -> bool:
         return self._terms.chunks < TINY_INDEX
 
-    def by_words(self) -> tuple[dict[int, float], list[int], dict[int, float]]:
-        """r = −bm25 of the best chunks, the literal hits, and the identifier evidence."""
+    def by_words(self) -> tuple[dict[int, float], dict[int, float], list[int], dict[int, float]]:
+        """r = −bm25 of the best chunks, of those with all words of few, the literal hits, the identifier evidence."""
         expression = match_any(self._asked)
         connection = self._database.connection
         words = best_by_words(connection, expression, limit=BEST_BY_WORDS, allowed=self._allowed)
         literal = [*self._literals.of_query(self._query), *self._literals.of_name(self._query)]
         identifiers = self._literals.identifier_evidence(self._query, self._terms)
-        words |= self._with_all_words(words, expression)
+        whole = self._with_all_words(expression)
+        words |= whole
         found = [*words, *literal, *identifiers]
         if found and self._is_crowded(found):
             memory = self._memory_only()
             words |= best_by_words(connection, expression, limit=RESCUED, allowed=memory)
-        return words, literal, identifiers
+        return words, whole, literal, identifiers
 
-    def _with_all_words(self, known: Mapping[int, float], expression: str) -> dict[int, float]:
-        """Of chunks that hold all words of a query of few the best that are not `known`: long ones rank far below."""
+    def _with_all_words(self, expression: str) -> dict[int, float]:
+        """Of chunks that hold all words of a query of few the best; long ones rank far below those with one word."""
         required = self._terms.required
-        if not required or len(known) < BEST_BY_WORDS:
+        if not required:
             return {}
         connection = self._database.connection
-        best = best_by_words(connection, match_all(required), limit=BEST_BY_WORDS, allowed=self._allowed)
-        missing = [chunk_id for chunk_id in best if chunk_id not in known]
-        return best_by_words(connection, expression, limit=BEST_BY_WORDS, allowed=missing) if missing else {}
+        best = best_by_words(connection, match_all(required), limit=BEST_WHOLE, allowed=self._allowed)
+        if best and {term.tokens for term in required} != {term.tokens for term in self._asked}:
+            # By other words than are asked r is another one.
+            return best_by_words(connection, expression, limit=BEST_WHOLE, allowed=sorted(best))
+        return best
+
+    def _complete(self, known: Mapping[int, float], ids: Sequence[int]) -> Collection[int]:
+        """Which of `ids` hold all words of a query of few; `known` are the best of those that do."""
+        if len(known) < BEST_WHOLE:
+            return known.keys()
+        return those_with(self._database.connection, match_all(self._terms.required), ids)
 
     def by_meaning(self, meaning: Meaning, also: Sequence[int]) -> SemanticHits | None:
         """The nearest chunks, and the cosines of `also`."""
@@ -139,11 +150,12 @@ class Retrieval:
     def gather(self, meaning: Meaning | None, *, with_words: bool = True) -> Found:
         """All candidates with their evidence; without `with_words` those of the semantic leg alone."""
         words: dict[int, float] = {}
+        whole: dict[int, float] = {}
         literal: list[int] = []
         identifiers: dict[int, float] = {}
         started = perf_counter()
         if with_words:
-            words, literal, identifiers = self.by_words()
+            words, whole, literal, identifiers = self.by_words()
         exact = dict.fromkeys([*words, *literal, *identifiers])
         by_words = perf_counter()
         semantic = self.by_meaning(meaning, list(exact)) if meaning is not None else None
@@ -153,7 +165,7 @@ class Retrieval:
         ids = [chunk_id for chunk_id in ids if chunk_id in self._rows and self._holds_phrases(chunk_id)]
         literally = frozenset(literal)
         kin = self._kin(words)
-        complete = those_with(self._database.connection, match_all(self._terms.required), ids) if with_words else ()
+        complete = self._complete(whole, ids)
         candidates = [
             Candidate(
                 chunk_id,
