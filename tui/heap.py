@@ -24,7 +24,7 @@ class Heap:
     """Settles what the start has made, then collects while nobody types."""
 
     def __init__(self) -> None:
-        self._last_key = self._last_rest = time.monotonic()
+        self._last_key = self._last_rest = self._last_trim = time.monotonic()
         self._is_final = False
 
     def settled(self) -> None:
@@ -36,17 +36,26 @@ class Heap:
         self._last_key = time.monotonic()
 
     def rest(self) -> None:
-        """Collect, if there is something worth it and nobody types, or nobody stops."""
+        """Collect, if there is something worth it and nobody types, or nobody stops.
+
+        After the last key for a while free pages go back in any case.
+        """
         _, young, old = gc.get_count()
         now = time.monotonic()
         is_quiet = now - self._last_key >= QUIET_SECONDS or now - self._last_rest >= LONGEST_SECONDS
         if young + old * _SELDOM[1] >= WORTH and is_quiet:
             self._last_rest = now
             gc.collect()
-            give_back_free_pages()
+            self._give_back(now)
             if not self._is_final:  # what is loaded at first use is here by now
                 self._is_final = True
                 gc.freeze()
+        elif self._last_key > self._last_trim and now - self._last_key >= QUIET_SECONDS:
+            self._give_back(now)
+
+    def _give_back(self, now: float) -> None:
+        self._last_trim = now
+        give_back_free_pages()
 
 
 @contextmanager
