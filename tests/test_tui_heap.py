@@ -54,6 +54,20 @@ def test_an_app_that_makes_nothing_collects_nothing(monkeypatch: pytest.MonkeyPa
     assert not collected
 
 
+def test_pages_go_back_once_after_the_last_key(monkeypatch: pytest.MonkeyPatch, collected: list[int]) -> None:
+    counts(monkeypatch, 3, 0)
+    given: list[int] = []
+    monkeypatch.setattr(heap, "give_back_free_pages", lambda: given.append(1))
+    kept = Heap()
+    kept.key()
+    kept.rest()
+    assert not given
+    monkeypatch.setattr(heap, "QUIET_SECONDS", 0.0)
+    kept.rest()
+    kept.rest()
+    assert (len(given), collected) == (1, [])
+
+
 def test_what_the_start_made_is_looked_through_no_more() -> None:
     code = """
 import gc
