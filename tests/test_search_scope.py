@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from core.search.rows import FoldedTexts
 from tests.shelf import NORTH, Shelf, at_cosine
 
 
@@ -183,3 +184,13 @@ def test_dates_of_hits_come_from_the_name_or_from_what_was_said(dated: Shelf) ->
     assert found["memory/2026-06-14.md"] == at(date(2026, 6, 14).isoformat())
     assert found["memory/undated.md"] is None
     assert found["sessions/codex/b.jsonl"] == at("2026-06-10")
+
+
+def test_folded_texts_are_no_more_than_the_index_has_chunks() -> None:
+    texts = FoldedTexts()
+    for number in range(10):
+        texts.of(number, f"TEXT {number}")
+    texts.of(2, "TEXT 2")
+    texts.keep_at_most(3)
+    kept = [number for number in range(10) if texts.of(number, "anew") != "anew"]
+    assert kept == [2, 8, 9]

@@ -170,6 +170,7 @@ class Searcher:
             self._tokenizer = Tokenizer(connection)
         vocabulary = Vocabulary(connection, self._tokenizer, facts.words)
         terms = vocabulary.terms(query.text, chunks=sum(counts.values()))
+        self._folded.keep_at_most(sum(counts.values()))
         rows = Rows(connection, self._folded)
         literals = Literals(connection, vocabulary, rows, allowed)
         required, warning = query.phrases, None

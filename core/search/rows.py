@@ -49,9 +49,17 @@ class FoldedTexts:
         folded = self._texts[chunk_id] = fold(text)
         self._held += len(folded)
         while self._held > self._most:
-            _, dropped = self._texts.popitem(last=False)
-            self._held -= len(dropped)
+            self._drop_oldest()
         return folded
+
+    def keep_at_most(self, chunks: int) -> None:
+        """Let the oldest go beyond so many: an index with no more chunks has none of their texts any more."""
+        while len(self._texts) > chunks:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, dropped = self._texts.popitem(last=False)
+        self._held -= len(dropped)
 
 
 class ChunkRow(NamedTuple):
