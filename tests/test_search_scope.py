@@ -141,6 +141,7 @@ def test_a_talk_that_went_on_after_a_pause_is_found_by_either_time(shelf: Shelf,
     )
     assert bool(shelf.paths(f"lantern {filters}")) == passes
     assert [hit.date_ms for hit in shelf.hits("lantern")] == [at("2026-03-10")]
+    assert all(hit.date_ms == at("2026-01-09") for hit in shelf.hits("lantern before:2026-02-01"))
 
 
 @pytest.fixture

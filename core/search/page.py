@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from core.records import record
 from core.search.decay import text_date_ms
 from core.search.fusion import Candidate
-from core.search.query import Query
-from core.search.rows import Rows
+from core.search.query import Filters, Query
+from core.search.rows import ChunkRow, Rows
 from core.search.snippet import find_match, snippet
 from core.search.terms import Terms
+from core.text.days import day_start_ms
 from core.types import Hit, ScoreParts
 
 
@@ -107,8 +108,15 @@ def make_hit(place: Place, rows: Rows, query: Query, terms: Terms) -> Hit:
         ),
         snippet=snippet(row.text, match),
         heading=row.heading,
-        date_ms=text_date_ms(file, row.observed_ms),
+        date_ms=text_date_ms(file, _asked_moment(row, query.filters)),
         dialect=file.dialect,
         document_hash=file.hash,
         source_gone=bool(file.source_gone),
     )
+
+
+def _asked_moment(row: ChunkRow, filters: Filters) -> int | None:
+    """When a text was said last, or first where the last is later than what is asked for."""
+    if row.observed_from_ms is not None and row.observed_ms is not None and filters.before is not None:
+        return row.observed_from_ms if row.observed_ms >= day_start_ms(filters.before) else row.observed_ms
+    return row.observed_ms

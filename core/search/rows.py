@@ -74,6 +74,7 @@ class ChunkRow(NamedTuple):
     heading_json: str
     line_map_json: str | None
     observed_ms: int | None
+    observed_from_ms: int | None
 
     @property
     def heading(self) -> tuple[str, ...]:
@@ -99,8 +100,8 @@ class Rows:
         if not missing:
             return
         found = self._connection.execute(
-            "SELECT id, file_id, ordinal, start_line, end_line, text, heading, line_map, observed_ms FROM chunks "
-            "WHERE id IN (SELECT value FROM carray(?))",
+            "SELECT id, file_id, ordinal, start_line, end_line, text, heading, line_map, observed_ms, "
+            "observed_from_ms FROM chunks WHERE id IN (SELECT value FROM carray(?))",
             (id_array(missing),),
         )
         self._chunks.update((row.id, row) for row in map(ChunkRow._make, found))
