@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.strip import Strip
+from textual.widget import Widget
 
 from core import Memory
 from tui.notices import Notice
@@ -99,6 +100,20 @@ async def test_closed_windows_leave_nothing_behind(deck: Any, memory: Memory) ->
                 await running.press("escape")
             before = before or (drawn() if count == 1 else 0)
         assert drawn() < before + 200
+
+
+async def test_no_widget_of_a_closed_window_is_kept(deck: Any, memory: Memory) -> None:
+    async with deck(memory, query="needle") as running:
+        await running.until(lambda: running.app.screen.preview.page is not None)
+        for keys in (*OPENED.values(), ("ctrl+n", "x", "backspace")):
+            running.app.screen.input.focus()
+            await running.press(*keys)
+            await running.pilot.pause(0.05)
+            await running.press("escape")
+        await running.rest()
+        running.messages.clear()
+        gc.collect()
+        assert [thing for thing in gc.get_objects() if isinstance(thing, Widget) and not thing.is_attached] == []
 
 
 async def test_a_notice_that_runs_out_as_it_is_shown_does_not_stop_the_app(
