@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from core.sources.transcripts.places import agent_problems as agent_problems
     from core.sources.transcripts.view import SessionView as SessionView
     from core.spare_memory import give_back_free_pages as give_back_free_pages
-    from core.spare_memory import share_heaps as share_heaps
+    from core.spare_memory import share_heap as share_heap
     from core.status import status_json as status_json
     from core.sync.session_list import SessionInfo as SessionInfo
     from core.text.headings import Outline as Outline
@@ -142,7 +142,7 @@ _PLACES = {
     "resolve_workspace": "core.settings.paths",
     "search_json": "core.agent_tools",
     "serve_mcp": "core.mcp_server",
-    "share_heaps": "core.spare_memory",
+    "share_heap": "core.spare_memory",
     "skip_words": "core.text.words",
     "start_log": "core.logbook",
     "status_json": "core.status",

@@ -6,19 +6,17 @@ import sys
 from functools import cache
 from typing import Any
 
-HEAPS = 2
-"""One that the first thread has grown by then, one for all threads that come later."""
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
-def share_heaps() -> bool:
-    """From now on, in this process, threads allocate from few heaps, where each would get one of its own.
+def share_heap() -> bool:
+    """From now on, in this process, all threads allocate from one heap, where each would get one of its own.
 
     In a long life each of them grows to what its thread once needed, and its holes are of use to no other. To be called
     before threads are started. False where the allocator is another one than glibc's.
     """
     library = _glibc()
-    return library is not None and bool(library.mallopt(_ARENA_MAX, HEAPS))
+    return library is not None and bool(library.mallopt(_ARENA_MAX, 1))
 
 
 def give_back_free_pages() -> bool:

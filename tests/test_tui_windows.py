@@ -86,6 +86,7 @@ async def test_windows_follow_the_keys_of_the_user(deck: Any, memory_of: Callabl
 
 async def test_closed_windows_leave_nothing_behind(deck: Any, memory: Memory) -> None:
     def drawn() -> int:
+        running.messages.clear()
         gc.collect()
         return sum(isinstance(thing, Strip) for thing in gc.get_objects())
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from core import give_back_free_pages, share_heaps
+from textual._styles_cache import StylesCache
+from textual.app import App
+from textual.dom import DOMNode
+
+from core import give_back_free_pages, share_heap
 
 REST_SECONDS = 5.0
 """How often it is looked whether there is garbage worth a collection."""
@@ -20,10 +24,23 @@ WORTH = 20
 _SELDOM = (2000, 10, 200)
 
 
+def forget_widgets(app: App[object]) -> None:
+    """Have Textual let go of widgets that are gone, which it would keep for long.
+
+    Its cache of background styles has a thousand of them with their drawn lines, and whoever watches the app (a text
+    area does, for the theme) stays in its list until what is watched changes.
+    """
+    StylesCache.get_inner_outer.cache_clear()
+    watched: Mapping[str, list[tuple[DOMNode, object]]] = getattr(app, "__watchers", {})
+    for watchers in watched.values():
+        watchers[:] = [(node, callback) for node, callback in watchers if node.is_attached]
+
+
 class Heap:
     """Settles what the start has made, then collects while nobody types."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: App[object] | None = None) -> None:
+        self.app = app
         self._last_key = self._last_rest = self._last_trim = time.monotonic()
         self._is_final = False
 
@@ -45,6 +62,8 @@ class Heap:
         is_quiet = now - self._last_key >= QUIET_SECONDS or now - self._last_rest >= LONGEST_SECONDS
         if young + old * _SELDOM[1] >= WORTH and is_quiet:
             self._last_rest = now
+            if self.app is not None:
+                forget_widgets(self.app)
             gc.collect()
             self._give_back(now)
             if not self._is_final:  # what is loaded at first use is here by now
@@ -60,11 +79,11 @@ class Heap:
 
 @contextmanager
 def quiet_heap() -> Iterator[Heap]:
-    """No collection until the app has settled, then few; few heaps for many threads.
+    """No collection until the app has settled, then few; one heap for all threads.
 
     What is left at the end goes with the process, unsorted.
     """
-    share_heaps()
+    share_heap()
     gc.disable()
     gc.set_threshold(*_SELDOM)
     try:

@@ -19,19 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+_NUMBER = re.compile(r":\[\d+\]$")
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<=>]*[a-zA-Z@~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])")
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process takes at a moment: resident megabytes, file descriptors, megabytes of its children, threads.
+    """What a process takes at a moment: resident megabytes, megabytes of its children, file descriptors, threads.
 
-    `threads` says how many have each name; Python's own names are there when the app was run by named.py.
+    `handles` says how many there are of each file or kind; `threads` how many have each name: Python's own names are
+    there when the app was run by named.py.
     """
 
     rss_mb: float
-    handles: int
     children_mb: float
+    handles: Counter[str]
     threads: Counter[str]
 
 
@@ -118,9 +120,15 @@ class PtyApp:
             while not self.ended:
                 time.sleep(0.05)
             raise SystemExit(f"the app ended by itself with {self._exit_code}: {self.last_words}")
-        handles = len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 -- names of a folder that changes
         children = sum(_resident_mb(_status(child)) for child in self.children())
-        return Use(_resident_mb(values), handles, children, self._threads())
+        return Use(_resident_mb(values), children, self._handles(), self._threads())
+
+    def _handles(self) -> Counter[str]:
+        names: Counter[str] = Counter()
+        for place in Path(f"/proc/{self.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # one that was closed meanwhile
+                names[_NUMBER.sub("", os.readlink(place))] += 1  # noqa: PTH115 -- what it says need not be a path
+        return names
 
     def _threads(self) -> Counter[str]:
         names: Counter[str] = Counter()

@@ -10,7 +10,7 @@ time as the other:
   start of the life to its end,
 - `rest`: the medians of the second halves of the two rests.
 
-Of open file descriptors and of threads of each name the fewest are compared, of the first quarter with its rest and of
+Of open files and of threads of each name the fewest are compared, of the first quarter with its rest and of
 the last with its own. A pool starts a thread when all that it has are busy, however late, and numbers them up to its
 bound: such a name may be new, but it is there once, where a pool that was left behind has it again beside that of the
 next. Exit code 1 when memory grew by 10 MB or more in either way, when a descriptor, a thread or a process was left
@@ -32,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grow import grow
@@ -163,9 +163,9 @@ def memory(samples: Sequence[Use]) -> float:
     return statistics.median(use.rss_mb for use in samples)
 
 
-def fewest_threads(samples: Sequence[Use]) -> Counter[str]:
-    """How many threads of each name there always were."""
-    return functools.reduce(Counter.__and__, (use.threads for use in samples))
+def always(counts: Iterable[Counter[str]]) -> Counter[str]:
+    """How many of each name there always were."""
+    return functools.reduce(Counter.__and__, counts)
 
 
 def left_behind(warm: Counter[str], end: Counter[str]) -> Counter[str]:
@@ -209,9 +209,9 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
     grown_live = (memory(last) - memory(first)) / (1 - len(first) / len(samples))
     at_rest = [memory(part[len(part) // 2 :]) for part in (before, after)]
     ends = [(*first, *before), (*last, *after)]
-    handles = [min(use.handles for use in end) for end in ends]
-    threads = [fewest_threads(end) for end in ends]
-    left = left_behind(*threads)
+    handles = [always(use.handles for use in end) for end in ends]
+    threads = [always(use.threads for use in end) for end in ends]
+    kept_open, left = handles[1] - handles[0], left_behind(*threads)
     step = max(len(samples) // 20, 1)
     everything = [*warm, *before, *samples, *after]
     return {
@@ -228,7 +228,12 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
             "most": round(max(use.children_mb for use in everything), 1),
             "atRest": round(after[-1].children_mb, 1),
         },
-        "handles": {"warm": handles[0], "end": handles[1], "most": max(use.handles for use in samples)},
+        "handles": {
+            "warm": handles[0].total(),
+            "end": handles[1].total(),
+            "most": max(use.handles.total() for use in samples),
+            "keptOpen": {name.rpartition("/")[2]: count for name, count in kept_open.items()},
+        },
         "threads": {
             "warm": threads[0].total(),
             "end": threads[1].total(),
@@ -241,7 +246,7 @@ def measure(minutes: float, *, alone: bool) -> dict[str, object]:
         "cpuSeconds": round(cpu, 1),
         "exitCode": code,
         "growsLessThan10Mb": max(grown_live, at_rest[1] - at_rest[0]) < LIMIT_MB,
-        "leaksNothing": handles[1] <= handles[0] and not left and not any(map(is_alive, children)),
+        "leaksNothing": not kept_open and not left and not any(map(is_alive, children)),
     }
 
 

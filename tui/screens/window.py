@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.dom import DOMNode
 from textual.screen import ModalScreen
 
 from tui.bindings import BY_ID, WINDOWS
+from tui.heap import forget_widgets
 
 if TYPE_CHECKING:
     from tui.app import MemdeckApp
@@ -55,13 +55,5 @@ class Window(ModalScreen[Answer], Generic[Answer], inherit_bindings=False):
         """Let a pane of text be as tall as its text, so far as the terminal has room for it and `beside` more lines."""
         self.query_one(pane).styles.max_height = max(min(self.size.height - beside, TALLEST), 1)
 
-    def on_screen_suspend(self) -> None:
-        # Textual remembers the drawn lines of widgets long after these are gone; a widget without lines is small.
-        for widget in (self, *self.walk_children()):
-            widget.refresh()
-
     def on_unmount(self) -> None:
-        # Nor does it forget who watches the app before what is watched changes: a text area watches the theme.
-        watched: Mapping[str, list[tuple[DOMNode, object]]] = getattr(self.app, "__watchers", {})
-        for watchers in watched.values():
-            watchers[:] = [(node, callback) for node, callback in watchers if node.is_attached]
+        forget_widgets(self.app)
