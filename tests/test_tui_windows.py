@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual._styles_cache import StylesCache
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -114,7 +115,10 @@ async def test_no_widget_of_a_closed_window_is_kept(deck: Any, memory: Memory) -
         await running.rest()
         running.messages.clear()
         gc.collect()
-        assert [thing for thing in gc.get_objects() if isinstance(thing, Widget) and not thing.is_attached] == []
+        here = gc.get_objects()
+        widgets = [thing for thing in here if isinstance(thing, Widget)]
+        assert [widget for widget in widgets if not widget.is_attached] == []
+        assert sum(isinstance(thing, StylesCache) for thing in here) == len(widgets)
 
 
 async def test_a_notice_that_runs_out_as_it_is_shown_does_not_stop_the_app(

@@ -24,7 +24,7 @@ WORTH = 20
 _SELDOM = (2000, 10, 200)
 
 
-def forget_widgets(app: App[object]) -> None:
+def forget_widgets(app: App[None]) -> None:
     """Have Textual let go of widgets that are gone, which it would keep for long.
 
     Its cache of background styles has a thousand of them with their drawn lines, and whoever watches the app (a text
@@ -39,7 +39,7 @@ def forget_widgets(app: App[object]) -> None:
 class Heap:
     """Settles what the start has made, then collects while nobody types."""
 
-    def __init__(self, app: App[object] | None = None) -> None:
+    def __init__(self, app: App[None] | None = None) -> None:
         self.app = app
         self._last_key = self._last_rest = self._last_trim = time.monotonic()
         self._is_final = False
