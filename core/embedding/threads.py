@@ -133,7 +133,8 @@ def _own_priority() -> bool:
 def _lower_priority() -> None:
     if not _own_priority():
         return
+    thread = threading.get_native_id()
     try:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)
     except OSError:
         return
