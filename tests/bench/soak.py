@@ -1,7 +1,8 @@
 """A long life of the app: `soak.py --minutes 30` types, reads and switches screens while files change under it.
 
 The app runs on a pseudo-terminal with the local model, on a workspace whose size stays about the same. After its index
-is complete and a warm-up (a fifth of the time, at most two minutes) it lives on, with a rest before and after, in which
+is complete and a warm-up (a fifth of the time, at most five minutes: so long caches that have a bound still fill, and
+the log of the last thousand changes) it lives on, with a rest before and after, in which
 nobody types and no file changes, for longer than a process that it started for something waits for more to do. Its
 resident memory, in megabytes, goes up and down by its nature, so like is compared with like, each figure over as much
 time as the other:
@@ -54,6 +55,7 @@ _QUERIES = (
 )
 _OF_POOL = re.compile(r"_\d+$")
 LIMIT_MB = 10.0
+WARM_UP_SECONDS = 300.0
 REST_SECONDS = 40.0
 BURST_SECONDS = 90.0
 BURST = 20
@@ -184,7 +186,7 @@ def is_alive(pid: int) -> bool:
 def measure(minutes: float, *, alone: bool) -> dict[str, object]:
     """All figures of one life of the app."""
     seconds = minutes * 60
-    warm_up = min(seconds / 5, 120.0)
+    warm_up = min(seconds / 5, WARM_UP_SECONDS)
     with tempfile.TemporaryDirectory() as folder:
         home, workspace = Path(folder) / "home", Path(folder) / "workspace"
         home.mkdir()
