@@ -2,20 +2,19 @@
 
 The app runs on a pseudo-terminal with the local model, on a workspace whose size stays about the same. After its index
 is complete and a warm-up (a fifth of the time, at most five minutes: so long caches that have a bound still fill, and
-the log of the last thousand changes) it lives on, with a rest before and after, in which
-nobody types and no file changes, for longer than a process that it started for something waits for more to do. Its
-resident memory, in megabytes, goes up and down by its nature, so like is compared with like, each figure over as much
-time as the other:
+the log of the last thousand changes) it lives on, with a rest before and after, in which nobody types and no file
+changes, for longer than a process that it started for something waits for more to do. Its resident memory, in
+megabytes, goes up and down by its nature, so like is compared with like, each figure over as much time as the other:
 
 - `live`: the medians of the first and of the last quarter; the line through both says by how much it grew from the
   start of the life to its end,
 - `rest`: the medians of the second halves of the two rests.
 
-Of open files and of threads of each name the fewest are compared, of the first quarter with its rest and of
-the last with its own. A pool starts a thread when all that it has are busy, however late, and numbers them up to its
-bound: such a name may be new, but it is there once, where a pool that was left behind has it again beside that of the
-next. Exit code 1 when memory grew by 10 MB or more in either way, when a descriptor, a thread or a process was left
-behind, or when the app ended badly. The memory of its children is told beside it.
+Of open files and of threads of each name the fewest are compared, of the first quarter with its rest and of the last
+with its own. A pool starts a thread when all that it has are busy, however late, and numbers them up to its bound: such
+a name may be new, but it is there once, where a pool that was left behind has it again beside that of the next. Exit
+code 1 when memory grew by 10 MB or more in either way, when a file, a thread or a process was left behind, or when the
+app ended badly. The memory of its children is told beside it.
 """
 
 from __future__ import annotations
