@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from core.backends import qmd_sessions
 from core.backends.qmd_sessions import MaskedSession, SessionExport, SessionList, SessionRef
 from core.errors import MemdeckError
 from core.types import SearchRequest
@@ -231,3 +235,58 @@ def test_the_real_qmd_finds_a_session_by_the_lines_of_its_transcript(tmp_path: P
     assert only_memory == ()
     assert backend.facts()["sessions"] == {"exported": 2, "failed": []}
     backend.close()
+
+
+MAY, JUNE, JULY = (int(datetime(2026, month, 5).timestamp() * 1000) for month in (5, 6, 7))
+
+
+class LongTalk(Sessions):
+    """Sessions whose two lines were said in May and in July."""
+
+    def render(self, path: str) -> MaskedSession:
+        return replace(super().render(path), line_times=[MAY, JULY], date_ms=MAY)
+
+
+@needs_qmd
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("lemons", [(3, MAY)]),
+        ("lemons after:2026-07-01", [(9, JULY)]),  # by its title
+        ("lemons before:2026-06-01", [(3, MAY)]),
+        ("box after:2026-07-01", [(9, JULY)]),
+        ("box after:2026-06-01 before:2026-07-01", []),
+    ],
+)
+def test_a_find_has_the_time_of_its_line_and_not_of_the_whole_talk(
+    tmp_path: Path, query: str, found: list[tuple[int, int]]
+) -> None:
+    write_files(tmp_path / "ws", {"memory/a.md": "apples\n"})
+    sessions = LongTalk(one=LEMONS)
+    with closing(
+        backend_for(tmp_path, real_qmd() or "", sessions=sessions, **{"qmd.sessions.enabled": True})
+    ) as backend:
+        backend.sync("manual")
+        hits = backend.search(SearchRequest(query)).hits
+    assert [(hit.line, hit.date_ms) for hit in hits] == found
+
+
+@pytest.mark.parametrize(
+    "maps", ["[3, 9]", "{}", '{"lines": [3], "times": []}', '{"lines": [3, 9], "times": [1]}', "{"]
+)
+def test_a_line_map_that_does_not_fit_is_said(tmp_path: Path, maps: str) -> None:
+    export = exported(tmp_path)
+    export.export(Sessions(one=LEMONS))
+    (name,) = names(export)
+    (export.folder / ".memdeck-lines" / f"{name}.json").write_text(maps)
+
+    with pytest.raises(OSError, match="line map"):
+        export.document(name)
+
+
+def test_an_export_of_another_format_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qmd_sessions, "_FORMAT", "1")
+    exported(tmp_path).export(Sessions(one=LEMONS))
+    monkeypatch.undo()
+
+    assert exported(tmp_path).export(Sessions(one=LEMONS)).written == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreMissing
 from core.store.database import Database, set_aside
 from core.store.place import is_network_file_system
-from core.store.schema import SCHEMA_VERSION
+from core.store.schema import SCHEMA_VERSION, UPGRADES
 from tests.shelf import Shelf
 
 
@@ -144,12 +145,16 @@ def test_the_layout_before_is_brought_up_to_date_in_place(tmp_path: Path) -> Non
         assert database.value("PRAGMA user_version") == SCHEMA_VERSION
 
 
-def test_an_older_layout_says_how_to_go_on(store: Path) -> None:
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_layout_too_old_to_be_brought_up_to_date_says_how_to_go_on(store: Path, read_only: bool) -> None:
+    too_old = min(UPGRADES) - 1
     with Database.open(store) as database:
-        database.rows(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        database.rows(f"PRAGMA user_version = {too_old}")
     with pytest.raises(StoreCorrupt, match="older layout") as caught:
-        Database.open(store, read_only=True)
+        Database.open(store, read_only=read_only)
     assert "memdeck index" in caught.value.remedy
+    with contextlib.closing(apsw.Connection(str(store))) as untouched:
+        assert untouched.pragma("user_version") == too_old
 
 
 def test_a_folder_in_its_place_is_no_corruption(store: Path) -> None:

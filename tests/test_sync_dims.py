@@ -53,22 +53,25 @@ def lengths(here: Bench) -> list[tuple[int | None, int]]:
         return [(row.identity.dims, Vectors(database, row).count()) for row in Identities(database).live()]
 
 
-def test_two_texts_at_once_tell(bench: Callable[[int], Bench]) -> None:
-    here = bench(3)
-    here.write("memory/a.md", "one\n")
-    here.sync()
-    here = bench(5)
+@pytest.fixture
+def changed(bench: Callable[[int], Bench]) -> Bench:
+    """One text has a vector of three numbers; from now on the model makes five."""
+    before = bench(3)
+    before.write("memory/a.md", "one\n")
+    before.sync()
+    return bench(5)
+
+
+def test_two_texts_at_once_tell(changed: Bench) -> None:
+    here = changed
     here.write("memory/b.md", "two\n")
     here.write("memory/c.md", "three\n")
     here.sync()
     assert lengths(here) == [(5, 3)]
 
 
-def test_two_texts_one_after_the_other_tell_as_well(bench: Callable[[int], Bench]) -> None:
-    here = bench(3)
-    here.write("memory/a.md", "one\n")
-    here.sync()
-    here = bench(5)
+def test_two_texts_one_after_the_other_tell_as_well(changed: Bench) -> None:
+    here = changed
     here.write("memory/b.md", "two\n")
     here.sync()
     with here.reading() as database:
@@ -79,19 +82,14 @@ def test_two_texts_one_after_the_other_tell_as_well(bench: Callable[[int], Bench
     assert lengths(here) == [(5, 3)]
 
 
-@pytest.mark.parametrize("changed", [False, True])
-def test_force_looks_whether_the_vectors_are_still_those_of_the_model(
-    bench: Callable[[int], Bench], changed: bool
-) -> None:
-    here = bench(3)
-    here.write("memory/a.md", "one\n")
-    here.sync()
-    here = bench(5)
-    if changed:
+@pytest.mark.parametrize("has_refused", [False, True])
+def test_force_looks_whether_the_vectors_are_still_those_of_the_model(changed: Bench, has_refused: bool) -> None:
+    here = changed
+    if has_refused:
         here.write("memory/b.md", "two\n")
         here.sync()
     here.sync(force=True)
-    assert lengths(here) == [(5, 1 + changed)]
+    assert lengths(here) == [(5, 1 + has_refused)]
 
 
 def test_force_makes_one_vector_where_nothing_has_changed(bench: Callable[[int], Bench]) -> None:

@@ -27,6 +27,15 @@ def test_a_corrupt_index_is_set_aside_and_rebuilt(bench: Callable[..., Bench]) -
     assert list(here.store.parent.glob("index.sqlite.bad-*"))
 
 
+def test_all_is_rebuilt_where_the_corruption_was_met_by_a_sync_of_one_file(bench: Callable[..., Bench]) -> None:
+    here = bench()
+    for name in ("a", "b", "c"):
+        here.write(f"memory/{name}.md", "text\n")
+    here.store.write_bytes(b"this is not a database, whatever its name says" * 100)
+    here.sync(paths=(str(here.workspace / "memory" / "a.md"),))
+    here.until(lambda: here.paths() == ["memory/a.md", "memory/b.md", "memory/c.md"])
+
+
 def test_keyword_rows_that_are_missing_are_made_up_for(bench: Callable[..., Bench], tmp_path: Path) -> None:
     first = bench()
     first.write("MEMORY.md", "needle\n")

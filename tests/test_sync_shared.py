@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import StoreReadOnly
+from core.events import SyncStarted
+from core.sync.keyword_job import KeywordJob
 from core.types import Progress
 from tests.workbench import Bench, WordEmbedder
 
@@ -68,3 +71,22 @@ def test_the_vectors_of_a_writer_that_stops_are_made_by_who_asked(pair: tuple[Be
     report = ticket.done.result(timeout=30)
     assert report.vectors_waiting == 0
     assert [count for _, _, count in follower.vectors()] == [2]
+
+
+def test_a_request_in_hand_when_the_index_fails_is_begun_once_more_and_not_twice(
+    pair: tuple[Bench, Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, follower = pair
+    before = len(writer.happened(SyncStarted))
+    steps, failures = KeywordJob.steps, [StoreReadOnly("not now")]
+
+    def fail_once(job: KeywordJob) -> Iterator[None]:
+        if failures:
+            raise failures.pop()
+        yield from steps(job)
+
+    monkeypatch.setattr(KeywordJob, "steps", fail_once)
+    writer.write("memory/b.md", "two\n")
+    assert follower.sync().indexed == 1
+    writer.sync()
+    assert len(writer.happened(SyncStarted)) - before == 3  # that failed, that was asked by each

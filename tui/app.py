@@ -49,7 +49,7 @@ def run_app(memory: Memory | None, *, options: AppOptions | None = None) -> int:
     _follow_the_terminal()
     with quiet_heap() as heap:
         app = MemdeckApp(memory, options or AppOptions())
-        app.heap, heap.app = heap, app
+        app.heap = heap
         try:
             app.run(mouse=app.wants_mouse)
         finally:

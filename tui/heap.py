@@ -6,12 +6,15 @@ import gc
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from textual._styles_cache import StylesCache
-from textual.app import App
-from textual.dom import DOMNode
 
 from core import give_back_free_pages, share_heap
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.dom import DOMNode
 
 REST_SECONDS = 5.0
 """How often it is looked whether there is garbage worth a collection."""
@@ -24,13 +27,20 @@ WORTH = 20
 _SELDOM = (2000, 10, 200)
 
 
-def forget_widgets(app: App[None]) -> None:
-    """Have Textual let go of widgets that are gone, which it would keep for long.
+def forget_styles() -> None:
+    """Have Textual let go of the widgets, some of them gone, that its cache of background styles keeps.
 
-    Its cache of background styles has a thousand of them with their drawn lines, and whoever watches the app (a text
-    area does, for the theme) stays in its list until what is watched changes.
+    It has a thousand of them, each with its drawn lines.
     """
     StylesCache.get_inner_outer.cache_clear()
+
+
+def forget_widgets(app: App[None]) -> None:
+    """Have Textual let go of all widgets that are gone, which it would keep for long.
+
+    Whoever watches the app (a text area does, for the theme) stays in its list until what is watched changes.
+    """
+    forget_styles()
     watched: Mapping[str, list[tuple[DOMNode, object]]] = getattr(app, "__watchers", {})
     for watchers in watched.values():
         watchers[:] = [(node, callback) for node, callback in watchers if node.is_attached]
@@ -39,8 +49,7 @@ def forget_widgets(app: App[None]) -> None:
 class Heap:
     """Settles what the start has made, then collects while nobody types."""
 
-    def __init__(self, app: App[None] | None = None) -> None:
-        self.app = app
+    def __init__(self) -> None:
         self._last_key = self._last_rest = self._last_trim = time.monotonic()
         self._is_final = False
 
@@ -62,8 +71,7 @@ class Heap:
         is_quiet = now - self._last_key >= QUIET_SECONDS or now - self._last_rest >= LONGEST_SECONDS
         if young + old * _SELDOM[1] >= WORTH and is_quiet:
             self._last_rest = now
-            if self.app is not None:
-                forget_widgets(self.app)
+            forget_styles()
             gc.collect()
             self._give_back(now)
             if not self._is_final:  # what is loaded at first use is here by now

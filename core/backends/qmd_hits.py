@@ -15,7 +15,7 @@ from core.backends.qmd_output import RawHit
 from core.errors import Undecodable
 from core.records import record
 from core.search.query import Query
-from core.search.scope import passes
+from core.search.scope import in_time, passes
 from core.search.snippet import Match, find_match, snippet
 from core.search.terms import Terms, Tokenizer, Vocabulary
 from core.sources.workspace import open_readable
@@ -37,13 +37,15 @@ _WORDS = ("search", "lex")
 class FoundDocument:
     """The document that a file of a collection stands for, as it is now.
 
-    `lines` are its text lines; `physical[i]` is the line that is cited for the i-th, empty where it is i + 1.
+    `lines` are its text lines; `physical[i]` is the line that is cited for the i-th, empty where it is i + 1;
+    `times[i]` is when it was said (epoch ms), if that is known.
     """
 
     source: Source
     path: str
     lines: Sequence[str]
     physical: Sequence[int] = ()
+    times: Sequence[int | None] = ()
     hash: str = ""
     date_ms: int | None = None
     mtime_ms: int = 0
@@ -95,16 +97,23 @@ class HitMaker:
         asked = self._terms(()).asked
         return tuple(dict.fromkeys([*self._query.phrases, *(term.word for term in asked)]))
 
-    def passes(self, document: FoundDocument) -> bool:
-        """Whether the document is what the query's filters ask for."""
+    def asked_part(self, document: FoundDocument) -> FoundDocument | None:
+        """The document as the query's filters ask for it, None where they do not.
+
+        Where it is known when each line was said, those of another time are blank.
+        """
+        filters = self._query.filters
+        if not passes(filters, source=document.source, path=document.path, dialect=document.dialect):
+            return None
+        is_asked = in_time(filters)
         moment = document.date_ms if document.date_ms is not None else document.mtime_ms
-        return passes(
-            self._query.filters,
-            source=document.source,
-            path=document.path,
-            dialect=document.dialect,
-            moment_ms=moment,
-        )
+        if not document.times:
+            return document if is_asked(moment, None) else None
+        asked = [is_asked(moment if time is None else time, None) for time in document.times]
+        if not any(asked):
+            return None
+        lines = [line if inside else "" for line, inside in zip(document.lines, asked, strict=True)]
+        return replace(document, lines=lines)
 
     def make(self, raw: RawHit, document: FoundDocument, *, ceiling: float = 1.0) -> Hit:
         """A hit whose lines are those of the best match, whatever line qmd guessed; its score is at most `ceiling`.
@@ -124,7 +133,7 @@ class HitMaker:
             name = find_match(f"{document.path} {raw.title} {document.title or ''}", self._query, terms)
             if not name.found and not shows(raw, lines):
                 raise Stale
-            match = Match(min(raw.line, len(lines)) - 1, 0, name.matched, False)
+            match = Match(_nearest(lines, raw.line - 1), 0, name.matched, False)
         score = raw.score
         if self._mode in _WORDS:
             score = (score + len(match.matched) / max(1, len(terms.asked))) / 2
@@ -132,6 +141,7 @@ class HitMaker:
         first, last = cited_lines(lines, match.line, self._max_chars)
         physical = document.physical or range(1, len(lines) + 1)
         text = "\n".join(lines[first : last + 1])
+        said_ms = document.times[match.line] if document.times else None
         within = Match(match.line - first, match.start, match.matched, match.found)
         return Hit(
             chunk_id=0,
@@ -144,7 +154,7 @@ class HitMaker:
             parts=self._parts(raw, match, score),
             snippet=snippet(text, within, limit=self._max_chars),
             heading=heading_path(lines, match.line + 1) if document.source == "memory" else (),
-            date_ms=document.date_ms,
+            date_ms=document.date_ms if said_ms is None else said_ms,
             dialect=document.dialect,
             document_hash=document.hash,
         )
@@ -205,6 +215,12 @@ def shows(raw: RawHit, lines: Sequence[str]) -> bool:
     return [line.rstrip() for line in whole[:-1]] == [line.rstrip() for line in shown[:-1]] and whole[-1].startswith(
         cut.rstrip()
     )
+
+
+def _nearest(lines: Sequence[str], at: int) -> int:
+    """The line (0-based) nearest to `at` that is not blank; `at`, within the text, where all are."""
+    at = min(at, len(lines) - 1)
+    return min((number for number, line in enumerate(lines) if line.strip()), key=lambda n: abs(n - at), default=at)
 
 
 def cited_lines(lines: Sequence[str], at: int, limit: int) -> tuple[int, int]:

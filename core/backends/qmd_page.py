@@ -64,11 +64,12 @@ def fill_page(
         try:
             document = read(collection, raw.path)
             known = document.path in seen or (document.source, document.path) in forgotten
-            if known or not maker.passes(document):
+            asked = None if known else maker.asked_part(document)
+            if asked is None:
                 continue
             seen.add(document.path)
             shown = below_head(raw, HEAD_LINES) if document.source == "sessions" else raw
-            hit = maker.make(shown, document, ceiling=hits[-1].score if hits else 1.0)
+            hit = maker.make(shown, asked, ceiling=hits[-1].score if hits else 1.0)
         except (Stale, OSError):
             stale += 1
             continue

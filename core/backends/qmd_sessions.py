@@ -26,6 +26,8 @@ HEAD_LINES = 2
 _MANIFEST = ".memdeck-export.json"
 _MAPS = ".memdeck-lines"
 _DAY_MS = 86_400_000
+_FORMAT = "2"
+"""Of what is written for a session; an export of another format is written anew."""
 
 
 @record(frozen=True, slots=True)
@@ -44,11 +46,13 @@ class SessionRef:
 class MaskedSession:
     """A session as text, one message a line, secrets masked in title and text alike.
 
-    `line_map` has for each line of `text` the physical line of the transcript.
+    `line_map` has for each line of `text` the physical line of the transcript, `line_times` when it was said
+    (epoch ms), if that is known.
     """
 
     text: str
     line_map: Sequence[int]
+    line_times: Sequence[int | None] = ()
     title: str = ""
     dialect: str | None = None
     date_ms: int | None = None
@@ -153,8 +157,8 @@ class SessionExport:
     def _export_one(
         self, name: str, ref: SessionRef, source: MaskedSessions, kept: dict[str, _Entry], counts: _Counts
     ) -> None:
-        known = kept.get(name)
-        if known is not None and known.key == ref.key and (self.folder / name).exists():
+        known, key = kept.get(name), f"{_FORMAT} {ref.key}"
+        if known is not None and known.key == key and (self.folder / name).exists():
             known.last_ms = ref.last_ms
             counts.unchanged += 1
             return
@@ -166,9 +170,10 @@ class SessionExport:
         lines = split_lines(scrub(session.text))
         title = " ".join(scrub(session.title).split())
         head = f"# Session {Path(ref.path).stem}{f': {title}' if title else ''}"
-        _write(self.folder / _MAPS / f"{name}.json", json.dumps(list(session.line_map[: len(lines)])))
+        maps = {"lines": session.line_map[: len(lines)], "times": session.line_times[: len(lines)]}
+        _write(self.folder / _MAPS / f"{name}.json", json.dumps(maps))
         _write(self.folder / name, "\n".join([head, "", *lines, ""]))
-        kept[name] = _Entry(ref.path, ref.key, ref.last_ms, title, session.dialect, session.date_ms)
+        kept[name] = _Entry(ref.path, key, ref.last_ms, title, session.dialect, session.date_ms)
         counts.written += 1
 
     def document(self, name: str) -> FoundDocument:
@@ -178,16 +183,19 @@ class SessionExport:
             raise FileNotFoundError(f"{name} is no exported session")
         lines = split_lines((self.folder / name).read_text("utf-8", "replace"))[HEAD_LINES:]
         try:
-            physical = [int(line) for line in json.loads((self.folder / _MAPS / f"{name}.json").read_text())]
-        except ValueError as error:
+            maps = json.loads((self.folder / _MAPS / f"{name}.json").read_text())
+            physical = [int(line) for line in maps["lines"]]
+            times = [None if time is None else int(time) for time in maps["times"]]
+        except (ValueError, TypeError, KeyError) as error:
             raise OSError(f"the line map of {name} cannot be read") from error
-        if len(physical) != len(lines):
+        if len(physical) != len(lines) or (times and len(times) != len(lines)):
             raise OSError(f"the line map of {name} does not fit it")
         return FoundDocument(
             source="sessions",
             path=entry.path,
             lines=lines,
             physical=physical,
+            times=times,
             date_ms=entry.date_ms,
             mtime_ms=entry.last_ms,
             dialect=entry.dialect,

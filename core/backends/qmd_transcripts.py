@@ -24,10 +24,13 @@ class TranscriptIntake(Protocol):
 
 @runtime_checkable
 class LineMapped(Protocol):
-    """A document whose lines stand elsewhere: `line_map` has the physical line of each."""
+    """A document whose lines stand elsewhere: `line_map` has the physical line of each, `line_times` its epoch ms."""
 
     @property
     def line_map(self) -> tuple[int, ...]: ...
+
+    @property
+    def line_times(self) -> tuple[int | None, ...]: ...
 
 
 class IntakeSessions:
@@ -53,6 +56,7 @@ class IntakeSessions:
         return MaskedSession(
             text=document.text,
             line_map=document.line_map if isinstance(document, LineMapped) else (),
+            line_times=document.line_times if isinstance(document, LineMapped) else (),
             title=document.title or "",
             dialect=document.dialect,
             date_ms=document.date_ms,

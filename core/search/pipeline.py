@@ -163,14 +163,15 @@ class Searcher:
         connection = self._database.connection
         facts = self._facts.current()
         counts = facts.chunks
+        chunks = sum(counts.values())
         allowed = allowed_chunks(connection, query.filters, request.sources)
-        if not sum(counts.values()) or (allowed is not None and not allowed):
+        if not chunks or (allowed is not None and not allowed):
             return None
         if self._tokenizer is None:
             self._tokenizer = Tokenizer(connection)
         vocabulary = Vocabulary(connection, self._tokenizer, facts.words)
-        terms = vocabulary.terms(query.text, chunks=sum(counts.values()))
-        self._folded.keep_at_most(sum(counts.values()))
+        terms = vocabulary.terms(query.text, chunks=chunks)
+        self._folded.keep_at_most(chunks)
         rows = Rows(connection, self._folded)
         literals = Literals(connection, vocabulary, rows, allowed)
         required, warning = query.phrases, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -34,14 +34,8 @@ def allowed_chunks(
         "list[tuple[int, str, str, str | None, int | None, int]]",
         connection.execute("SELECT id, source, path, dialect, date_ms, mtime_ns FROM files").fetchall(),
     )
-    first = day_start_ms(filters.after) if filters.after is not None else None
-    end = day_start_ms(filters.before) if filters.before is not None else None
-    is_dated = first is not None or end is not None
-
-    def in_time(moment: int, since: int | None = None) -> bool:
-        earliest = moment if since is None else since
-        return (first is None or moment >= first) and (end is None or earliest < end)
-
+    is_dated = filters.after is not None or filters.before is not None
+    is_asked = in_time(filters)
     whole: list[int] = []
     by_chunk: dict[int, int] = {}
     for file_id, source, path, dialect, date_ms, mtime_ns in rows:
@@ -56,7 +50,7 @@ def allowed_chunks(
         moment = mtime_ns // _MILLISECONDS if said_ms is None else said_ms
         if source == "sessions":
             by_chunk[file_id] = moment
-        elif in_time(moment):
+        elif is_asked(moment, None):
             whole.append(file_id)
     if len(whole) == len(rows):
         return None
@@ -77,7 +71,7 @@ def allowed_chunks(
         allowed += [
             chunk_id
             for chunk_id, file_id, observed_ms, since in said
-            if in_time(by_chunk[file_id] if observed_ms is None else observed_ms, since)
+            if is_asked(by_chunk[file_id] if observed_ms is None else observed_ms, since)
         ]
     return sorted(allowed)
 
@@ -93,16 +87,25 @@ def chunks_of_source(connection: apsw.Connection, source: Source) -> list[int]:
     ]
 
 
-def passes(filters: Filters, *, source: Source, path: str, dialect: str | None, moment_ms: int) -> bool:
-    """Whether a document that is not in the index is what the filters ask for; `moment_ms` dates it (epoch ms)."""
+def passes(filters: Filters, *, source: Source, path: str, dialect: str | None) -> bool:
+    """Whether a document that is not in the index is what the filters ask for, whatever its time."""
     if filters.sources and source not in filters.sources:
         return False
     if filters.dialects and (dialect or "").lower() not in filters.dialects:
         return False
-    if filters.paths and not _on_path(path, filters.paths):
-        return False
-    after = filters.after is None or moment_ms >= day_start_ms(filters.after)
-    return after and (filters.before is None or moment_ms < day_start_ms(filters.before))
+    return not filters.paths or _on_path(path, filters.paths)
+
+
+def in_time(filters: Filters) -> Callable[[int, int | None], bool]:
+    """Whether the filters ask for a moment (epoch ms), or for some of the time from another one until it."""
+    first = day_start_ms(filters.after) if filters.after is not None else None
+    end = day_start_ms(filters.before) if filters.before is not None else None
+
+    def is_asked(moment: int, since: int | None) -> bool:
+        earliest = moment if since is None else since
+        return (first is None or moment >= first) and (end is None or earliest < end)
+
+    return is_asked
 
 
 def _on_path(path: str, wanted: Sequence[str]) -> bool:

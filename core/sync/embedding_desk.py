@@ -113,11 +113,10 @@ class EmbeddingDesk:
             self._change("the provider is asked again")
         if self._feed is None:
             return
+        self._feed.retry_now()
         if force:
             with self._database.transaction():
                 EmbeddingQueue(self._database).retry()
-        self._feed.retry_now()
-        if force:
             self._feed.probe()
 
     def pump(self) -> None:

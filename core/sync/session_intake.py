@@ -35,7 +35,7 @@ from core.text.tokens import TokenCounter
 from core.types import Chunk, Document, Scan, ScannedFile, Source, StatKey
 
 TRANSCRIPTS_VERSION = "2"
-"""Changes whenever the same transcripts give other text."""
+"""Changes whenever the same transcripts give other text, or other times of it."""
 MOST_AT_ONCE = 4 << 20
 """Bytes of a growing transcript that are read, and then written, at once: what is held of a huge one stays small."""
 

@@ -21,12 +21,11 @@ def with_unmounted(scan: Scan, rows: Mapping[Key, FileRow]) -> Scan:
     another disk than the file was, and no file that was found is on that disk: on some layered file systems folders
     and files differ in their device though both are there.
     """
-    found = {(file.source, file.path) for file in scan.files}
     uncertain = Prefixes(scan.uncertain)
     missing = [
-        (path, row)
-        for (source, path), row in rows.items()
-        if source == "memory" and (source, path) not in found and not uncertain.cover(path)
+        (path, rows[source, path])
+        for source, path in sorted(rows.keys() - {(file.source, file.path) for file in scan.files})
+        if source == "memory" and not uncertain.cover(path)
     ]
     if not missing:
         return scan
@@ -64,7 +63,7 @@ def _nearest(folder: str, known: dict[str, int | None]) -> str:
         try:
             with os.scandir(folder) as entries:
                 is_empty = all(entry.name.startswith(".") for entry in entries)
-            known[folder] = os.stat(folder).st_dev if is_empty else None  # noqa: PTH116 -- thousands of names
+            known[folder] = os.stat(folder).st_dev if is_empty else None  # noqa: PTH116 -- paths stay strings
         except OSError:
             if folder == "/":
                 known[folder] = None

@@ -288,8 +288,8 @@ class IndexWorker:
         for flight in flights:
             for request in flight.requests():
                 self.post(request)
-        if not flights:
-            self.post(SyncRequested("manual"))
+        if all(flight.is_targeted for flight in flights):
+            self.post(SyncRequested("manual"))  # an index that was set aside is made anew as a whole
 
     def _rebuild(self, error: StoreCorrupt) -> bool:
         try:

@@ -302,19 +302,25 @@ class WriterRole:
         self._awaiting = left
 
     def take_all(self) -> list[Flight]:
-        """Every sync not finished, for whoever goes on with it (or has to say that it failed)."""
+        """Every sync not finished, for whoever goes on with it (or has to say that it failed).
+
+        What other processes ask stays where the next writer finds it.
+        """
         flights = self._flights.drain()
         if self._current is not None:
             flights.insert(0, self._current)
             self._current = None
-        # What other processes ask stays where the next writer finds it.
         for awaiting in self._awaiting:
             if awaiting.ticket not in self._from_outside:
                 self._answer(awaiting.ticket, awaiting.report(self.desk, self.desk.waiting))
         self._awaiting = []
+        left = []
         for flight in flights:
-            flight.tickets = [ticket for ticket in flight.tickets if ticket not in self._from_outside]
-        return flights
+            own = [ticket for ticket in flight.tickets if ticket not in self._from_outside]
+            if own or not flight.tickets:
+                flight.tickets = own
+                left.append(flight)
+        return left
 
     def fail(self, error: Exception) -> None:
         """The sync in hand cannot go on: its callers get the error, the others stay in the queue."""

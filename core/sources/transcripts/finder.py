@@ -40,7 +40,7 @@ class Finder:
         workspace: Path | None = None,
     ) -> None:
         agents = dict.fromkeys(agent_name(agent) for agent in sessions.agents)
-        self.unknown_agents = tuple(agent for agent in agents if agent not in AGENTS)
+        self._problems = agent_problems(agents)
         self._agents = tuple(agent for agent in agents if agent in AGENTS)
         self._home = home
         self._environ = environ
@@ -95,7 +95,7 @@ class Finder:
                 self._lister.look_at_path(path, listing)
             settled = self._relations.settle(listing.found)
             self._seen = {**(self._seen if near is not None else {}), **{one.path: one for one in settled}}
-        listing.problems.extend(agent_problems(self.unknown_agents))
+        listing.problems.extend(self._problems)
         return settled, listing
 
     def find(self, path: str) -> Found | None:
