@@ -6,7 +6,10 @@ import sys
 from functools import cache
 from typing import Any
 
-_ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
+LARGE_BYTES = 1 << 20
+"""A model's steps share blocks of this size and more; few other things are as large."""
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's malloc.h
+_ARENA_MAX = -8  # M_ARENA_MAX
 
 
 def share_heap() -> bool:
@@ -19,11 +22,22 @@ def share_heap() -> bool:
     return library is not None and bool(library.mallopt(_ARENA_MAX, 1))
 
 
+@cache
+def map_large_blocks() -> bool:
+    """From now on, in this process, each large block is mapped by itself, and goes back when it is freed.
+
+    Without it glibc learns to keep larger and larger ones in its heap: what is made while a model runs then lies above
+    what its steps took. False where the allocator is another one than glibc's.
+    """
+    library = _glibc()
+    return library is not None and bool(library.mallopt(_MMAP_THRESHOLD, LARGE_BYTES))
+
+
 def give_back_free_pages() -> bool:
     """Give back what is free in the heaps of all threads, also between blocks in use; without the interpreter's lock.
 
-    The steps of a model leave 150 MB there, threads that come and go some 50 MB. It takes some milliseconds. True if
-    there was something; False where the allocator is another one than glibc's.
+    Loading a model leaves 25 MB there, threads that come and go some 50 MB. It takes some milliseconds. True if there
+    was something; False where the allocator is another one than glibc's.
     """
     library = _glibc()
     return library is not None and bool(library.malloc_trim(0))

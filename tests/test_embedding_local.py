@@ -63,12 +63,15 @@ def test_vectors_equal_those_of_fastembed(embedder: LocalEmbedder, tmp_path: Pat
     assert (queries * theirs).sum(axis=1).min() > 0.9999
 
 
-def test_the_first_query_equals_later_ones_though_it_runs_on_a_model_that_loads_faster(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [TEXTS[0], "a long one " * 100], ids=["short", "long"])
+def test_the_first_query_equals_later_ones_though_it_runs_on_a_model_that_loads_faster(
+    tmp_path: Path, text: str
+) -> None:
     embedder = LocalEmbedder(tmp_path)
-    first = embedder.embed_query(TEXTS[0])
-    document = vectors(embedder.embed_documents(TEXTS[:1]))[0]
+    first = embedder.embed_query(text)
+    document = vectors(embedder.embed_documents([text]))[0]
 
-    later = embedder.embed_query(TEXTS[0])
+    later = embedder.embed_query(text)
 
     assert float(first @ later) > 0.9999
     np.testing.assert_array_equal(document, later)

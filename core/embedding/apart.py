@@ -11,7 +11,7 @@ from core.courtesy import Courtesy
 from core.embedding.base import Embedder, EmbedderLimits, ModelProfile, Vector
 from core.embedding.threads import raise_if_cancelled
 from core.errors import EmbeddingError
-from core.spare_memory import give_back_free_pages
+from core.spare_memory import map_large_blocks
 from core.types import EmbeddingIdentity
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ AT_ONCE = 2
 """Requests: while one is written to the index the next is being made."""
 MOST_FAILURES = 3
 """So often in a row may a process end by itself; after that all is embedded here."""
-LONG_CHARACTERS = 300
-"""A text from which on the model's steps leave much memory behind."""
 _LOOK_SECONDS = 0.05
 
 
@@ -80,17 +78,12 @@ class ApartEmbedder:
                 return made
             if process.failed:
                 break
-        try:
-            return self._here.embed_documents(texts, cancel)
-        finally:
-            give_back_free_pages()
+        map_large_blocks()
+        return self._here.embed_documents(texts, cancel)
 
     def embed_query(self, text: str, cancel: threading.Event | None = None) -> Vector:
-        try:
-            return self._here.embed_query(text, cancel)
-        finally:
-            if len(text) >= LONG_CHARACTERS:
-                give_back_free_pages()
+        map_large_blocks()
+        return self._here.embed_query(text, cancel)
 
     def close(self) -> None:
         self._here.close()

@@ -25,6 +25,7 @@ from core.embedding.profiles import profile_of
 from core.embedding.threads import BatchThreads, batches, raise_if_cancelled, vectors_of
 from core.errors import EmbeddingError
 from core.records import record
+from core.spare_memory import give_back_free_pages
 from core.types import EmbeddingIdentity
 
 BATCH_TOKENS = 256
@@ -158,6 +159,7 @@ class LocalEmbedder:
         with self._loading_fast:
             if self._fast is None:
                 self._keep(fast=OnnxModel(self._loaded_files()[0]))
+                give_back_free_pages()
             model = self._fast
         if model is None:
             raise EmbeddingError("the embedder is closed")
