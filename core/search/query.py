@@ -48,6 +48,10 @@ class Filters:
     def __bool__(self) -> bool:
         return bool(self.sources or self.paths or self.dialects or self.after or self.before)
 
+    def on_day(self, day: date) -> bool:
+        """Whether the dates ask for a day."""
+        return (self.after is None or day >= self.after) and (self.before is None or day < self.before)
+
 
 @record(frozen=True, slots=True)
 class Query:

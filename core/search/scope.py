@@ -11,7 +11,7 @@ import apsw
 from core.search.query import Filters
 from core.store.database import id_array
 from core.text.analysis import fold
-from core.text.days import day_start_ms, name_date_ms
+from core.text.days import day_in_name, day_start_ms
 from core.types import Source
 
 _MILLISECONDS = 1_000_000
@@ -46,18 +46,16 @@ def allowed_chunks(
         if not is_dated:
             whole.append(file_id)
             continue
-        said_ms = date_ms if source == "sessions" else name_date_ms(path)
-        moment = mtime_ns // _MILLISECONDS if said_ms is None else said_ms
+        written_ms = mtime_ns // _MILLISECONDS
         if source == "sessions":
-            by_chunk[file_id] = moment
-        elif is_asked(moment, None):
+            by_chunk[file_id] = written_ms if date_ms is None else date_ms
+        elif filters.on_day(day) if (day := day_in_name(path)) is not None else is_asked(written_ms, None):
             whole.append(file_id)
     if len(whole) == len(rows):
         return None
-    inside = connection.execute(
-        "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM carray(?))", (id_array(whole),)
+    allowed = _ids(
+        connection, "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM carray(?))", (id_array(whole),)
     )
-    allowed = [int(chunk_id) for (chunk_id,) in inside]
     if by_chunk:
         # Only what was said in a session has times of its own.
         said = cast(
@@ -78,13 +76,17 @@ def allowed_chunks(
 
 def chunks_of_source(connection: apsw.Connection, source: Source) -> list[int]:
     """Ids of the chunks of one source, ascending."""
-    return [
-        int(chunk_id)
-        for (chunk_id,) in connection.execute(
-            "SELECT chunks.id FROM files JOIN chunks ON chunks.file_id = files.id WHERE source = ? ORDER BY 1",
-            (source,),
-        )
-    ]
+    return _ids(
+        connection,
+        "SELECT chunks.id FROM files JOIN chunks ON chunks.file_id = files.id WHERE source = ? ORDER BY 1",
+        (source,),
+    )
+
+
+def _ids(connection: apsw.Connection, sql: str, values: tuple[object, ...]) -> list[int]:
+    """The only column of all rows, of which there may be a hundred thousand."""
+    found = connection.execute(sql, values).get
+    return found if isinstance(found, list) else [] if found is None else [found]
 
 
 def passes(filters: Filters, *, source: Source, path: str, dialect: str | None) -> bool:
