@@ -82,10 +82,17 @@ def _of_index(status: Status, facts: Facts, backend: BuiltinBackend) -> Iterator
     if state.last_error is not None and state.alive and state.last_report is None:
         yield Finding("index", False, state.last_error, "`memdeck doctor` looks at each part")
     if facts.identity["status"] == "differs":
-        yield Finding("identity", False, str(facts.identity["reason"]), "a sync redoes the documents, one by one")
+        yield Finding("identity", False, str(facts.identity["reason"]), _redone_by(status))
     if facts.refused:
         refused = f"{counted(len(facts.refused), 'chunk')} got no vector"
         yield Finding("vectors", False, refused, "found by words; `memdeck index --force` asks for them again")
+
+
+def _redone_by(status: Status) -> str:
+    pid = status.writer["pid"]
+    if pid is None or status.writer["own"]:
+        return "a sync redoes the documents, one by one"
+    return f"process {pid} writes the index and goes by settings of its own: end it, or give both the same"
 
 
 def _of_files(status: Status, facts: Facts) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreReadOnly
-from core.events import SyncStarted
+from core.events import IdentityChanged, SyncStarted
+from core.settings.model import Chunking, Settings
 from core.sync.keyword_job import KeywordJob
 from core.types import Progress
 from tests.workbench import Bench, WordEmbedder
@@ -90,3 +91,25 @@ def test_a_request_in_hand_when_the_index_fails_is_begun_once_more_and_not_twice
     assert follower.sync().indexed == 1
     writer.sync()
     assert len(writer.happened(SyncStarted)) - before == 3  # that failed, that was asked by each
+
+
+def test_who_follows_with_other_settings_redoes_nothing_and_says_so(pair: tuple[Bench, Bench], tmp_path: Path) -> None:
+    writer, _ = pair
+    settings = Settings(chunking=Chunking(tokens=200, overlap=20))
+    other = Bench(tmp_path, WordEmbedder(), settings=settings)
+    try:
+        writer.write("memory/b.md", "two\n")
+        reports = [other.sync(), other.sync()]
+        assert [report.indexed for report in reports] == [1, 0]
+        assert all("settings of its own: chunking differs" in (report.warning or "") for report in reports)
+        (told,) = other.happened(IdentityChanged)
+        assert isinstance(told, IdentityChanged)
+        assert not told.redone
+    finally:
+        other.worker.stop()
+
+
+def test_who_follows_with_the_same_settings_has_nothing_to_say(pair: tuple[Bench, Bench]) -> None:
+    _, follower = pair
+    assert follower.sync().warning is None
+    assert not follower.happened(IdentityChanged)

@@ -7,22 +7,38 @@ from collections.abc import Callable
 
 from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
+from core.store.identity import compare, read_identity
 from core.store.requests import Requests
 from core.sync.flights import Flight
 from core.sync.messages import SyncRequested
 from core.sync.pulse import Pulse
-from core.sync.reports import from_outcome, to_payload
-from core.types import Progress
+from core.sync.reports import from_outcome, to_payload, with_warning
+from core.types import IndexIdentity, Progress
 
 POLL_SECONDS = 0.1
 TELL_SECONDS = 0.5
 
 
 class FollowerRole:
-    """Used while another process holds the writer lock. All methods run on the worker's thread."""
+    """Used while another process holds the writer lock. All methods run on the worker's thread.
 
-    def __init__(self, database: Database, pid: int, owner: Callable[[], int | None]) -> None:
+    `wanted` is what this process would build the index with. It redoes nothing: `differs` is told, once for each
+    difference, what the writer builds otherwise, and who waits for a sync finds it in the report.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        pid: int,
+        owner: Callable[[], int | None],
+        *,
+        wanted: Callable[[], IndexIdentity],
+        differs: Callable[[str], None],
+    ) -> None:
         self._database = database
+        self._wanted = wanted
+        self._differs = differs
+        self._difference: str | None = None
         self._pulse = Pulse(database, owner)
         self._requests = Requests(database)
         self._pid = pid
@@ -58,12 +74,23 @@ class FollowerRole:
                 if ticket.done.done():
                     continue
                 if outcome is not None:
-                    ticket.done.set_result(from_outcome(outcome))
+                    ticket.done.set_result(with_warning(from_outcome(outcome), self._compared(flight)))
                 elif silent is not None and not ticket.cancel.is_set():
                     ticket.done.set_exception(silent)
                 else:
                     ticket.done.cancel()
         self._asked = left
+
+    def _compared(self, flight: Flight) -> str | None:
+        """What the writer builds otherwise than this process would, after a sync of all files."""
+        if flight.is_targeted:
+            return None
+        stored = read_identity(self._database)
+        difference = compare(stored, self._wanted()) if stored is not None else None
+        if difference is not None and difference != self._difference:
+            self._differs(difference)
+        self._difference = difference
+        return f"the process that writes goes by settings of its own: {difference}" if difference is not None else None
 
     def _tell(self) -> None:
         """How many vectors the writer still has to make, to those who wait for them."""

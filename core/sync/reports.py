@@ -38,13 +38,17 @@ def with_vectors(
 ) -> SyncReport:
     """The same report after the wait for vectors; `seconds` is the time of that wait."""
     return replace(
-        report,
+        with_warning(report, warning),
         vectors_made=made,
         vectors_waiting=waiting,
         cancelled=report.cancelled or cancelled,
-        warning="; ".join(part for part in (report.warning, warning) if part) or None,
         seconds={**report.seconds, "embed": seconds},
     )
+
+
+def with_warning(report: SyncReport, warning: str | None) -> SyncReport:
+    """The same report with a warning more, if there is one."""
+    return replace(report, warning="; ".join(part for part in (report.warning, warning) if part) or None)
 
 
 def to_outcome(report: SyncReport) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from core.embedding.select import Selection
 from core.errors import KeywordsDamaged, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
-from core.events import EventBus, StoreRecovered, WorkerFailed, WriterChanged
+from core.events import EventBus, IdentityChanged, StoreRecovered, WorkerFailed, WriterChanged
 from core.store.database import Database, set_aside
 from core.store.writer_lock import WriterLock
 from core.sync.flights import Flight
@@ -33,6 +33,7 @@ from core.sync.messages import (
     Ticket,
     VectorsReady,
 )
+from core.sync.provider_memory import failover_of
 from core.sync.state import WorkerOptions, WorkerState
 from core.sync.writer import WriterRole
 from core.types import EmbeddingIdentity, IndexIdentity, SyncReason
@@ -189,9 +190,23 @@ class IndexWorker:
             self._become_writer([])
         else:
             owner = self._lock.owner()
-            self._role = FollowerRole(self._open_database(), os.getpid(), self._lock.owner)
+            database = self._open_database()
+            self._role = FollowerRole(
+                database,
+                os.getpid(),
+                self._lock.owner,
+                wanted=lambda: self._identity(self._embedding_of(database)),
+                differs=self._differs,
+            )
             self._note(is_writer=False, owner_pid=owner)
             self._bus.publish(WriterChanged(at_ms=self._now_ms(), pid=owner, own=False))
+
+    def _embedding_of(self, database: Database) -> EmbeddingIdentity | None:
+        embedder = failover_of(database, self._selection, clock=self._clock).embedder
+        return embedder.identity if embedder is not None else None
+
+    def _differs(self, reason: str) -> None:
+        self._bus.publish(IdentityChanged(at_ms=self._now_ms(), reason=reason, redone=False))
 
     def _open_database(self) -> Database:
         return Database.open(
