@@ -162,7 +162,12 @@ def test_a_follower_with_unlike_settings_changes_nothing(opened: Make, root: Pat
 
         assert [row for row in ((one.path, one.indexed_ms) for one in memory.documents()) if row in ids] == ids
         assert [hit.path for hit in memory.search(SearchRequest("quagga")).hits] == ["memory/new.md"]
-        assert "sources differs: built with memory, sessions, wanted memory" in memory.status().reasons
+        status = memory.status()
+        assert "sources differs: built with memory, sessions, wanted memory" in status.reasons
+        remedies = [finding.remedy for finding in status.findings if finding.check == "identity"]
+        assert remedies == [
+            f"process {writer.pid} writes the index and goes by settings of its own: end it, or give both the same"
+        ]
         writer.stdin.close()
         writer.wait(timeout=30)
 
