@@ -237,7 +237,7 @@ def test_the_real_qmd_finds_a_session_by_the_lines_of_its_transcript(tmp_path: P
     backend.close()
 
 
-MAY, JUNE, JULY = (int(datetime(2026, month, 5).timestamp() * 1000) for month in (5, 6, 7))
+MAY, JULY = (int(datetime(2026, month, 5).timestamp() * 1000) for month in (5, 7))
 
 
 class LongTalk(Sessions):
@@ -290,3 +290,27 @@ def test_an_export_of_another_format_is_written_anew(tmp_path: Path, monkeypatch
     monkeypatch.undo()
 
     assert exported(tmp_path).export(Sessions(one=LEMONS)).written == 1
+
+
+@pytest.mark.parametrize(
+    ("snippet", "query", "found", "is_stale"),
+    [
+        ("User: where are the lemons", "citrus", 1, False),
+        ("User: where are the lemons", "citrus after:2026-07-01", 0, False),
+        ("User: of which nothing is left", "citrus after:2026-07-01", 0, True),
+        ("User: of which nothing is left", "citrus", 0, True),
+    ],
+)
+def test_a_find_of_another_time_is_not_taken_for_a_stale_one(
+    tmp_path: Path, snippet: str, query: str, found: int, is_stale: bool
+) -> None:
+    sessions = LongTalk(one=LEMONS)
+    export = SessionExport(tmp_path / "index.qmd/sessions")
+    export.export(sessions)
+    rows = answer(*((name, 3, snippet) for name in names(export)), collection="sessions-main")
+    program = fake_qmd(tmp_path, f"cat <<'TEXT'\n{rows}\nTEXT")
+    with closing(backend_for(tmp_path, program, sessions=sessions, **{"qmd.sessions.enabled": True})) as backend:
+        backend.sync("manual")
+        result = backend.search(SearchRequest(query))
+    assert len(result.hits) == found
+    assert ("have changed" in (result.warning or "")) is is_stale

@@ -112,6 +112,8 @@ class HitMaker:
         asked = [is_asked(moment if time is None else time, None) for time in document.times]
         if not any(asked):
             return None
+        if all(asked):
+            return document
         lines = [line if inside else "" for line, inside in zip(document.lines, asked, strict=True)]
         return replace(document, lines=lines)
 

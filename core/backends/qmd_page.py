@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from core.backends.qmd_collections import Collection
-from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head
+from core.backends.qmd_hits import FoundDocument, HitMaker, Stale, below_head, shows
 from core.backends.qmd_output import RawHit
 from core.backends.qmd_sessions import HEAD_LINES
 from core.errors import NotAllowed, SearchCancelled, Undecodable
@@ -70,8 +70,11 @@ def fill_page(
             seen.add(document.path)
             shown = below_head(raw, HEAD_LINES) if document.source == "sessions" else raw
             hit = maker.make(shown, asked, ceiling=hits[-1].score if hits else 1.0)
-        except (Stale, OSError):
+        except OSError:
             stale += 1
+            continue
+        except Stale:
+            stale += asked is document or not shows(shown, document.lines)  # or what qmd saw is of another time
             continue
         except (NotAllowed, Undecodable):
             refused += 1
