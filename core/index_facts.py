@@ -115,7 +115,7 @@ def _fill(facts: Facts, reader: Reader, backend: BuiltinBackend, settings: Setti
     embedder = facts.failover.embedder
     if embedder is not None and facts.pending:
         facts.trouble = recall_trouble(provider_texts(database), embedder.identity)
-    wanted = index_identity(settings, intakes, embedder.identity if embedder is not None else None)
+    wanted = index_identity(settings, intakes, facts.failover.identity)
     stored = read_identity(database)
     difference = compare(stored, wanted)
     facts.identity = {

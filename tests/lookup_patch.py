@@ -7,12 +7,11 @@ patch says of what the model in that order is made: ranges of the installed file
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from core.embedding.model_files import LOOKUP, MODEL_SHA256, default_model_path
+from core.embedding.model_files import LOOKUP, default_model_path
 
 TABLE = "inner.embeddings.word_embeddings.weight"
 _GRAPH, _NODE = 7, 1  # fields of ModelProto and GraphProto
@@ -84,6 +83,12 @@ def node_of(data: bytes, found: Field) -> Node:
     return Node(found, parts[_KIND][0].decode(), inputs, outputs[0], parts.get(_ATTRIBUTE, []))
 
 
+def graph_of(data: bytes) -> tuple[Field, list[Node]]:
+    """The graph of a model, and its nodes."""
+    graph = next(found for found in fields(data, 0, len(data)) if found.number == _GRAPH)
+    return graph, [node_of(data, found) for found in fields(data, graph.content, graph.end) if found.number == _NODE]
+
+
 def written(kind: str, inputs: list[str], output: str, attributes: list[bytes]) -> bytes:
     return field(
         _NODE,
@@ -96,9 +101,8 @@ def written(kind: str, inputs: list[str], output: str, attributes: list[bytes]) 
 
 
 def pieces_of(data: bytes) -> list[Piece]:
-    """The patch of a model: `[start, end]` of the file, or bytes in base64."""
-    graph = next(found for found in fields(data, 0, len(data)) if found.number == _GRAPH)
-    nodes = [node_of(data, found) for found in fields(data, graph.content, graph.end) if found.number == _NODE]
+    """The patch of a model: `[start, end]` of the file, or bytes in hex."""
+    graph, nodes = graph_of(data)
     cast = next(node for node in nodes if node.kind == "Cast" and node.inputs == [f"{TABLE}_q"])
     scaled = next(node for node in nodes if node.kind == "Mul" and node.inputs == [cast.output, f"{TABLE}_scale"])
     gathers = [node for node in nodes if scaled.output in node.inputs]
@@ -122,12 +126,12 @@ def pieces_of(data: bytes) -> list[Piece]:
     length = len(first) + sum(end - start for start, end in kept)
     head = encoded(_GRAPH << 3 | _LENGTH_DELIMITED) + encoded(length) + first
     kept[-1][1] = len(data)  # what follows the graph
-    return [[0, graph.start], base64.b64encode(head).decode(), *(part for part in kept if part[0] < part[1])]
+    return [[0, graph.start], head.hex(), *(part for part in kept if part[0] < part[1])]
 
 
 def main() -> None:
     pieces = pieces_of(default_model_path().read_bytes())
-    LOOKUP.write_text(json.dumps({"sha256": MODEL_SHA256, "pieces": pieces}, indent=1) + "\n", "utf-8")
+    LOOKUP.write_text(json.dumps(pieces) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -99,6 +99,9 @@ def test_who_follows_with_other_settings_redoes_nothing_and_says_so(pair: tuple[
     other = Bench(tmp_path, WordEmbedder(), settings=settings)
     try:
         writer.write("memory/b.md", "two\n")
+        other.worker.request("session-start")  # as the app does, which waits for no report
+        other.until(lambda: other.happened(IdentityChanged))
+        writer.write("memory/c.md", "three\n")
         reports = [other.sync(), other.sync()]
         assert [report.indexed for report in reports] == [1, 0]
         assert all("settings of its own: chunking differs" in (report.warning or "") for report in reports)

@@ -15,7 +15,7 @@ from core.backends.qmd_output import RawHit
 from core.errors import Undecodable
 from core.records import record
 from core.search.query import Query
-from core.search.scope import in_time, passes
+from core.search.scope import asked_ms, passes
 from core.search.snippet import Match, find_match, snippet
 from core.search.terms import Terms, Tokenizer, Vocabulary
 from core.sources.workspace import open_readable
@@ -105,11 +105,11 @@ class HitMaker:
         filters = self._query.filters
         if not passes(filters, source=document.source, path=document.path, dialect=document.dialect):
             return None
-        is_asked = in_time(filters)
+        first, end = asked_ms(filters)
         moment = document.date_ms if document.date_ms is not None else document.mtime_ms
         if not document.times:
-            return document if is_asked(moment, None) else None
-        asked = [is_asked(moment if time is None else time, None) for time in document.times]
+            return document if first <= moment < end else None
+        asked = [first <= (moment if time is None else time) < end for time in document.times]
         if not any(asked):
             return None
         if all(asked):

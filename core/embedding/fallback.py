@@ -68,6 +68,12 @@ class Failover:
         return self._standby if self.is_switched else self._primary
 
     @property
+    def identity(self) -> EmbeddingIdentity | None:
+        """That of the embedder in force; None without one."""
+        embedder = self.embedder
+        return embedder.identity if embedder is not None else None
+
+    @property
     def is_switched(self) -> bool:
         """Whether the fallback is in force."""
         return self._standby is not None and (self._missing or self._state.switched is not None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import importlib.util
 import json
-import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,10 +47,12 @@ class ModelFiles:
     document_prefix: str = ""
     patch: tuple[bytes | tuple[int, int], ...] = ()
 
-    def source(self) -> Path | bytes:
-        """What a session is made of: the file itself, or its bytes by `patch`. Raises OSError, ValueError."""
+    def source(self) -> str | bytes:
+        """What a session is made of: the path of the file, or bytes by `patch`. Raises OSError, ValueError."""
         if not self.patch:
-            return self.model
+            return str(self.model)
+        import mmap  # a start loads no model
+
         with (
             self.model.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
@@ -105,8 +105,8 @@ def default_model(cache_dir: Path) -> ModelFiles:
 
 def _lookup_first() -> tuple[bytes | tuple[int, int], ...]:
     """The patch of the installed model: the same numbers, without scaling 30,000 words to use a few."""
-    pieces = json.loads(LOOKUP.read_text("utf-8"))["pieces"]
-    return tuple(base64.b64decode(piece) if isinstance(piece, str) else (piece[0], piece[1]) for piece in pieces)
+    pieces = json.loads(LOOKUP.read_text("utf-8"))
+    return tuple(bytes.fromhex(piece) if isinstance(piece, str) else (piece[0], piece[1]) for piece in pieces)
 
 
 def folder_model(folder: Path) -> ModelFiles:

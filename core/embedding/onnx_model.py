@@ -73,9 +73,7 @@ class OnnxModel:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.add_session_config_entry("session.disable_prepacking", "1")  # weights laid out for many runs
         try:
-            source = files.source()
-            given = source if isinstance(source, bytes) else str(source)
-            self._session: Any = onnxruntime.InferenceSession(given, options, ["CPUExecutionProvider"])
+            self._session: Any = onnxruntime.InferenceSession(files.source(), options, ["CPUExecutionProvider"])
             self._session._model_bytes = None  # it would keep them, to begin anew on other processors
         except Exception as error:  # the library's own exceptions share no base
             raise ProviderUnavailable(f"the model cannot be loaded: {files.model}: {_first_line(error)}") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -35,7 +36,7 @@ def allowed_chunks(
         connection.execute("SELECT id, source, path, dialect, date_ms, mtime_ns FROM files").fetchall(),
     )
     is_dated = filters.after is not None or filters.before is not None
-    is_asked = in_time(filters)
+    first, end = asked_ms(filters)
     whole: list[int] = []
     by_chunk: dict[int, int] = {}
     for file_id, source, path, dialect, date_ms, mtime_ns in rows:
@@ -49,7 +50,9 @@ def allowed_chunks(
         written_ms = mtime_ns // _MILLISECONDS
         if source == "sessions":
             by_chunk[file_id] = written_ms if date_ms is None else date_ms
-        elif filters.on_day(day) if (day := day_in_name(path)) is not None else is_asked(written_ms, None):
+            continue
+        day = day_in_name(path)
+        if filters.on_day(day) if day is not None else first <= written_ms < end:
             whole.append(file_id)
     if len(whole) == len(rows):
         return None
@@ -66,11 +69,10 @@ def allowed_chunks(
                 (id_array(by_chunk),),
             ).fetchall(),
         )
-        allowed += [
-            chunk_id
-            for chunk_id, file_id, observed_ms, since in said
-            if is_asked(by_chunk[file_id] if observed_ms is None else observed_ms, since)
-        ]
+        for chunk_id, file_id, observed_ms, since in said:
+            moment = by_chunk[file_id] if observed_ms is None else observed_ms
+            if moment >= first and (moment if since is None else since) < end:
+                allowed.append(chunk_id)
     return sorted(allowed)
 
 
@@ -98,16 +100,10 @@ def passes(filters: Filters, *, source: Source, path: str, dialect: str | None) 
     return not filters.paths or _on_path(path, filters.paths)
 
 
-def in_time(filters: Filters) -> Callable[[int, int | None], bool]:
-    """Whether the filters ask for a moment (epoch ms), or for some of the time from another one until it."""
-    first = day_start_ms(filters.after) if filters.after is not None else None
-    end = day_start_ms(filters.before) if filters.before is not None else None
-
-    def is_asked(moment: int, since: int | None) -> bool:
-        earliest = moment if since is None else since
-        return (first is None or moment >= first) and (end is None or earliest < end)
-
-    return is_asked
+def asked_ms(filters: Filters) -> tuple[float, float]:
+    """The moments that the filters ask for (epoch ms): from the first until before the second."""
+    first = day_start_ms(filters.after) if filters.after is not None else -math.inf
+    return first, day_start_ms(filters.before) if filters.before is not None else math.inf
 
 
 def _on_path(path: str, wanted: Sequence[str]) -> bool:

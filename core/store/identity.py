@@ -90,6 +90,12 @@ def compare(stored: IndexIdentity | None, wanted: IndexIdentity) -> str | None:
     return None
 
 
+def difference_from(database: Database, wanted: IndexIdentity) -> str | None:
+    """The same for an index; also None for one that was never built. Raises StoreError."""
+    stored = read_identity(database)
+    return compare(stored, wanted) if stored is not None else None
+
+
 def _differs(what: str, before: str, after: str) -> str:
     return f"{what} differs: built with {before}, wanted {after}"
 

@@ -65,8 +65,7 @@ class EmbeddingDesk:
     @property
     def identity(self) -> EmbeddingIdentity | None:
         """That of the embedder in force; None without one."""
-        embedder = self._failover.embedder
-        return embedder.identity if embedder is not None else None
+        return self._failover.identity
 
     @property
     def is_local(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from core.store.database import Database
 from core.store.embedding_queue import EmbeddingQueue
-from core.store.identity import compare, read_identity
+from core.store.identity import difference_from
 from core.store.requests import Requests
 from core.sync.flights import Flight
 from core.sync.messages import SyncRequested
@@ -70,23 +70,21 @@ class FollowerRole:
             if outcome is None and not flight.is_cancelled() and not (silent is not None and flight.tickets):
                 left.append((request_id, flight))
                 continue
+            warning = self._compared() if outcome is not None and not flight.is_targeted else None
             for ticket in flight.tickets:
                 if ticket.done.done():
                     continue
                 if outcome is not None:
-                    ticket.done.set_result(with_warning(from_outcome(outcome), self._compared(flight)))
+                    ticket.done.set_result(with_warning(from_outcome(outcome), warning))
                 elif silent is not None and not ticket.cancel.is_set():
                     ticket.done.set_exception(silent)
                 else:
                     ticket.done.cancel()
         self._asked = left
 
-    def _compared(self, flight: Flight) -> str | None:
-        """What the writer builds otherwise than this process would, after a sync of all files."""
-        if flight.is_targeted:
-            return None
-        stored = read_identity(self._database)
-        difference = compare(stored, self._wanted()) if stored is not None else None
+    def _compared(self) -> str | None:
+        """What the writer builds otherwise than this process would; to be asked after a sync of all files."""
+        difference = difference_from(self._database, self._wanted())
         if difference is not None and difference != self._difference:
             self._differs(difference)
         self._difference = difference

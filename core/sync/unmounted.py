@@ -22,10 +22,11 @@ def with_unmounted(scan: Scan, rows: Mapping[Key, FileRow]) -> Scan:
     and files differ in their device though both are there.
     """
     uncertain = Prefixes(scan.uncertain)
+    indexed = {path for source, path in rows if source == "memory"}
     missing = [
-        (path, rows[source, path])
-        for source, path in sorted(rows.keys() - {(file.source, file.path) for file in scan.files})
-        if source == "memory" and not uncertain.cover(path)
+        (path, rows["memory", path])
+        for path in sorted(indexed - {file.path for file in scan.files if file.source == "memory"})
+        if not uncertain.cover(path)
     ]
     if not missing:
         return scan

@@ -195,15 +195,11 @@ class IndexWorker:
                 database,
                 os.getpid(),
                 self._lock.owner,
-                wanted=lambda: self._identity(self._embedding_of(database)),
+                wanted=lambda: self._identity(failover_of(database, self._selection, clock=self._clock).identity),
                 differs=self._differs,
             )
             self._note(is_writer=False, owner_pid=owner)
             self._bus.publish(WriterChanged(at_ms=self._now_ms(), pid=owner, own=False))
-
-    def _embedding_of(self, database: Database) -> EmbeddingIdentity | None:
-        embedder = failover_of(database, self._selection, clock=self._clock).embedder
-        return embedder.identity if embedder is not None else None
 
     def _differs(self, reason: str) -> None:
         self._bus.publish(IdentityChanged(at_ms=self._now_ms(), reason=reason, redone=False))

@@ -15,7 +15,7 @@ from core.store.check import repair
 from core.store.database import Database
 from core.store.documents import Documents
 from core.store.forgetting import forget, owes_purge, purge, remember
-from core.store.identity import compare, read_identity, write_identity
+from core.store.identity import difference_from, write_identity
 from core.store.requests import Requests
 from core.sync.embedding_desk import EmbeddingDesk
 from core.sync.flights import Flight, FlightQueue
@@ -78,8 +78,7 @@ class WriterRole:
 
     def _compare_identity(self) -> None:
         """Say what the index was built with differently; the documents are redone by the next full sync."""
-        stored = read_identity(self._database)
-        difference = compare(stored, self._identity(self.desk.identity)) if stored is not None else None
+        difference = difference_from(self._database, self._identity(self.desk.identity))
         if difference is not None:
             self._bus.publish(IdentityChanged(at_ms=self._tools.now_ms(), reason=difference, redone=True))
 
