@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import time
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from core.chunking import chunk_document, embedding_hash, embedding_text
 from core.text.lines import scrub, split_lines
 from core.text.tokens import TokenCounter
 from core.types import Chunk
+from tests.costs import costs_at_most
 
 COUNTER = TokenCounter()
 FIXTURES = Path(__file__).parent / "fixtures" / "text"
@@ -248,24 +247,15 @@ def test_an_edit_changes_only_the_chunks_around_it() -> None:
     assert len(after - before) <= 4
 
 
-def seconds(work: Callable[[], object]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
-
-
-@pytest.mark.serial
 @pytest.mark.parametrize("run", ["a", " ", "=", "会", "#", "\r"])
 def test_a_run_of_equal_characters_costs_little_more_than_text_of_its_size(run: str) -> None:
     words = random.Random(1).choices(["alpha", "beta", "gamma", "delta.", "epsilon,"], k=170_000)
     text = "\n".join(" ".join(words[start : start + 12]) for start in range(0, len(words), 12))
     assert len(text) > 1_000_000
-    assert seconds(lambda: chunked("x " + run * len(text) + " x\n")) < 4 * seconds(lambda: chunked(text))
+    costs_at_most(4, lambda: chunked("x " + run * len(text) + " x\n"), lambda: chunked(text))
 
 
-@pytest.mark.serial
 def test_chunking_costs_little_more_than_counting() -> None:
     text = (FIXTURES / "headings.md").read_text() * 400
     chunked("x")
-    counting = min(seconds(lambda: COUNTER.count(text)) for _ in range(3))
-    assert min(seconds(lambda: chunked(text)) for _ in range(3)) < 4 * counting
+    costs_at_most(4, lambda: chunked(text), lambda: COUNTER.count(text))

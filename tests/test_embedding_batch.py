@@ -386,7 +386,7 @@ def test_closing_stops_looking_at_once(server: ProviderServer, desk: Callable[..
     started = time.monotonic()
     here.close()
 
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert here.news.empty()
 
 

@@ -158,14 +158,14 @@ def test_a_sync_that_qmd_fails_at_is_a_warning(pair: Pair) -> None:
 
 
 def test_qmd_killed_in_the_middle_of_a_search_is_replaced_within_the_time_limit(pair: Pair, tmp_path: Path) -> None:
-    backend = pair('echo $$ > "$ROOT/pid"; exec sleep 100', limit=20)
+    backend = pair('echo $$ > "$ROOT/pid"; exec sleep 150', limit=60)
     backend.sync("manual")
     threading.Thread(target=kill_when_there, args=(tmp_path / "pid",)).start()
     started = time.monotonic()
 
     result = ask(backend)
 
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     assert result.hits
     assert result.fallback == {"from": "qmd", "reason": "qmd died by SIGKILL"}
 

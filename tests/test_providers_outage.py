@@ -207,7 +207,7 @@ def test_texts_that_are_refused_keep_the_others_company(server: ProviderServer, 
 
 
 def test_stopping_does_not_wait_for_a_provider_that_hangs(server: ProviderServer, index: Callable[[], Index]) -> None:
-    server.rule = lambda seen: Answer(wait=60)
+    server.rule = lambda seen: Answer(wait=100)
     here = index()
     here.write(1, 20)
     here.ask()
@@ -218,7 +218,7 @@ def test_stopping_does_not_wait_for_a_provider_that_hangs(server: ProviderServer
     started = time.monotonic()
     here.close()
 
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     assert not [thread for thread in threading.enumerate() if thread.name == "memdeck-http"]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.sources.redaction import Redactor, mask
+from tests.costs import costs_at_most
 
 redact = Redactor()
 
@@ -209,7 +209,6 @@ def test_any_text_is_taken(text: str) -> None:
     assert redact(once) == once
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize(
     "unit",
     [
@@ -233,15 +232,5 @@ def test_any_text_is_taken(text: str) -> None:
     ],
 )
 def test_cost_grows_with_the_length_of_a_line_and_no_faster(unit: str) -> None:
-    def cost(size: int) -> float:
-        text = unit * (size // len(unit))
-        best = float("inf")
-        for _ in range(3):
-            started = time.process_time()
-            redact(text)
-            best = min(best, time.process_time() - started)
-        return best
-
-    small, large = cost(100_000), cost(800_000)
-
-    assert large < 8 * small * 3 + 0.05
+    short, long = (unit * (size // len(unit)) for size in (100_000, 800_000))
+    costs_at_most(8 * 3, lambda: redact(long), lambda: redact(short))

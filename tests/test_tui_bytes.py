@@ -13,8 +13,6 @@ from core import Memory
 from tests.terminals import CHILD, LONG, Terminal
 from tests.transcript_home import write_pi
 
-pytestmark = pytest.mark.serial
-
 FIRST_PAINT, LETTER, DOWN = 30_000, 1_000, 6_000
 SEARCH, SESSIONS, STATUS, FILES = "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
 ARROW_DOWN, ESC, WIPE = "\x1b[B", "\x1b", "\x15"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from core import LineSource
+from tests.costs import costs_at_most
 from tests.test_tui_preview import previewing
 from tui.widgets.json_style import json_styles
 from tui.widgets.page import LINE_LIMIT, kind_of
@@ -65,15 +65,8 @@ def test_all_of_a_record_but_its_punctuation_is_coloured(value: object, ascii_on
 
 @pytest.mark.parametrize("piece", ['"', "\\", '"\\', "1", "-", '"a" ', "1.", "true", '" :'])
 def test_the_time_grows_with_the_text_alone(piece: str) -> None:
-    def took(count: int) -> float:
-        text, best = piece * count, 9.0
-        for _ in range(3):
-            start = time.process_time()
-            list(json_styles(text))
-            best = min(best, time.process_time() - start)
-        return best
-
-    assert took(80_000) < 40 * max(took(8_000), 0.0005)
+    short, long = (piece * count for count in (8_000, 80_000))
+    costs_at_most(40, lambda: list(json_styles(long)), lambda: list(json_styles(short)))
 
 
 @pytest.mark.parametrize(

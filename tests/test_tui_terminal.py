@@ -17,8 +17,6 @@ import pytest
 from core import Memory
 from tests.terminals import CHILD, Terminal, Tmux
 
-pytestmark = pytest.mark.serial
-
 HOSTILE = (
     "# Hostile\n\nneedle \x1b[2J \x1b]52;c;QUFB\x07 \x1b]0;title\x07 \x1b]8;;http://x\x1b\\link \x1bPq\x1b\\"
     " \x1bc \x1b[6n \u009b31m \u009d0;t\x07 \x08\x08 \u202eevil [@click=app.quit]x[/] [/x] \x1b]unterminated\n"

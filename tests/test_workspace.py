@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from core.errors import SyncCancelled, Undecodable
 from core.sources.workspace import read_document, scan_paths, scan_workspace
 from core.text.days import name_date_ms
 from core.types import Scan
+from tests.costs import costs_at_most
 
 
 @pytest.fixture
@@ -367,8 +367,7 @@ def test_the_day_in_the_name_dates_a_document(path: str, day: tuple[int, int, in
     assert name_date_ms(path) == (None if day is None else int(datetime(*day).timestamp() * 1000))
 
 
-@pytest.mark.serial
-def test_scanning_costs_no_more_than_listing_and_stat(workspace: Path) -> None:
+def test_scanning_costs_little_more_than_listing_and_stat(workspace: Path) -> None:
     for number in range(1000):
         write(workspace / "memory" / str(number % 30) / f"{number}.md")
 
@@ -377,12 +376,4 @@ def test_scanning_costs_no_more_than_listing_and_stat(workspace: Path) -> None:
             for entry in os.scandir(folder.path):
                 entry.stat(follow_symlinks=False)
 
-    def least(work: Callable[[], object]) -> float:
-        times = []
-        for _ in range(5):
-            started = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - started)
-        return min(times)
-
-    assert least(lambda: scan(workspace)) < 12 * least(bare)
+    costs_at_most(12, lambda: scan(workspace), bare)
