@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from core import Memory, open_memory
@@ -25,6 +27,9 @@ NOON = 1_773_230_400
 
 
 _BLANK = "(?: |&#160;)"
+_TEXT = re.compile(r'<text class="([^"]*)" x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+"([^>]*)>([^<]+)</text>')
+_CELL = 12.2
+"""The width of a cell in the SVG files that Rich exports."""
 
 
 def size_name(size: object) -> str:
@@ -71,6 +76,33 @@ def steady(text: str) -> str:
     return re.sub(rf"\b\d+(\.\d+)?(?={_BLANK}(ms|s|MB)\b)", lambda match: "9" * len(match[0]), text)
 
 
+def picture(app: Any) -> str:
+    """The app's screen as SVG, with wide characters two cells wide: Rich gives each the width of one."""
+    return _TEXT.sub(_placed, app.export_screenshot(simplify=True))
+
+
+def _placed(match: re.Match[str]) -> str:
+    """A text of the picture as one text for each run of wide or narrow characters, in its place and its width."""
+    kind, start, y, rest, text = match.groups()
+    plain = html.unescape(text)
+    if all(cell_len(character) < 2 for character in plain):
+        return match[0]
+    runs: list[str] = []
+    for character in plain:
+        width = cell_len(character)
+        if runs and (width == 0 or (width == 2) == (cell_len(runs[-1][0]) == 2)):
+            runs[-1] += character
+        else:
+            runs.append(character)
+    made, x = "", float(start)
+    for run in runs:
+        width = cell_len(run) * _CELL
+        shown = html.escape(run).replace(" ", "&#160;").replace("\xa0", "&#160;")
+        made += f'<text class="{kind}" x="{x:.5g}" y="{y}" textLength="{width:.5g}"{rest}>{shown}</text>'
+        x += width
+    return made
+
+
 class Album:
     """Compares what a running app shows with the snapshots of a test, size by size and theme by theme."""
 
@@ -85,12 +117,12 @@ class Album:
             await _resized(running, size)
             assert self.clean("\n".join(running.lines())) + "\n" == self._text(name=size_name(size))
             if size in SVG_SIZES:
-                assert self.clean(running.app.export_screenshot(simplify=True)) == self._svg(name=size_name(size))
+                assert self.clean(picture(running.app)) == self._svg(name=size_name(size))
 
     async def as_it_is(self, running: Any) -> None:
         """As SVG, at the size in force."""
         await running.pilot.pause()
-        assert self.clean(running.app.export_screenshot(simplify=True)) == self._svg
+        assert self.clean(picture(running.app)) == self._svg
 
     async def themes(self, running: Any) -> None:
         """As SVG in every theme but the one that is in force."""
@@ -98,7 +130,7 @@ class Album:
             running.app.theme = theme
             running.app.clear_notifications()
             await running.rest()
-            assert self.clean(running.app.export_screenshot(simplify=True)) == self._svg(name=theme)
+            assert self.clean(picture(running.app)) == self._svg(name=theme)
 
 
 async def _resized(running: Any, size: tuple[int, int]) -> None:

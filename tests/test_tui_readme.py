@@ -16,7 +16,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from core import Memory, SearchRequest, SearchResult, open_memory
-from tests.pictures import NOON
+from tests.pictures import NOON, picture
 from tests.snapshot_files import SvgSnapshots
 from tests.transcript_home import copy_samples, write_pi
 
@@ -106,7 +106,7 @@ async def test_search(deck: Any, memory: Memory, words: SnapshotAssertion) -> No
         await running.until(lambda: running.app.screen.preview.page is not None)
         await running.until(lambda: not running.app.screen.result.partial)
         await running.rest(0.5)
-        assert running.app.export_screenshot(simplify=True) == words
+        assert picture(running.app) == words
 
 
 async def test_sessions(deck: Any, memory: Memory, svg_snapshot: SnapshotAssertion) -> None:
@@ -120,7 +120,7 @@ async def test_sessions(deck: Any, memory: Memory, svg_snapshot: SnapshotAsserti
         await running.until(lambda: screen.view is not None and screen.view.path == "sessions/pi/quay.jsonl")
         await running.press("enter", "J", "J")
         await running.rest(0.5)
-        assert running.app.export_screenshot(simplify=True) == svg_snapshot
+        assert picture(running.app) == svg_snapshot
 
 
 async def test_files(deck: Any, memory: Memory, svg_snapshot: SnapshotAssertion) -> None:
@@ -132,7 +132,7 @@ async def test_files(deck: Any, memory: Memory, svg_snapshot: SnapshotAssertion)
         screen.rows.highlighted = [row.key for row in screen.rows.items].index(SHOWN)
         await running.until(lambda: screen.preview.page is not None)
         await running.rest(0.5)
-        assert running.app.export_screenshot(simplify=True) == svg_snapshot
+        assert picture(running.app) == svg_snapshot
 
 
 def test_readme_shows_the_pictures_of_today() -> None:
