@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from core import Memory
+from core.search.fusion import Candidate
+from core.types import Hit, ScoreParts
 from tui.history import KEPT, QueryHistory
-from tui.screens.explain import Explanation
+from tui.screens.explain import Explanation, explanation
 from tui.screens.palette import Palette
 
 
@@ -77,6 +79,27 @@ async def test_up_without_earlier_queries_says_when_they_are_kept(deck: Any, mem
     async with deck(memory) as running:
         await running.press("up")
         assert any("no earlier queries" in toast for toast in running.toasts)
+
+
+EVIDENCE = Candidate(
+    chunk_id=1, words=1.5, parts=1.5, pairs=1.5, identifiers=1.5, complete=True, distinct=12, cosine=-0.25,
+    text_z=1.5, vector_z=-12.5, fused=2.0,
+).evidence()  # fmt: skip
+
+
+def test_every_number_of_the_evidence_is_said_to_be_something() -> None:
+    parts = ScoreParts(0.5, evidence={**EVIDENCE, "qmd": 0.25})
+    hit = Hit(1, "memory", "MEMORY.md", 1, 2, 1, 0.5, parts, "")
+
+    wide = explanation(hit, 70).plain.split("what was measured\n")[1].split("\n")
+    narrow = explanation(hit, 36).plain.split("what was measured\n")[1].split("\n")
+
+    assert len(EVIDENCE) == 10
+    assert [row.split()[0] for row in wide] == [*EVIDENCE, "qmd"]
+    assert all(len(row.split("  ")[-1]) > 10 for row in wide)
+    assert [row.split()[1] for row in narrow] == ["1.500"] * 4 + ["12", "1", "-0.250", "1.500", "-12.500", "2", "0.250"]
+    assert max(map(len, wide)) <= 70
+    assert max(map(len, narrow)) <= 36
 
 
 async def test_the_score_of_a_hit_is_explained_with_its_evidence(deck: Any, memory: Memory) -> None:

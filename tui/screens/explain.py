@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -12,7 +14,23 @@ from tui.text import fitted, shown, shown_path
 from tui.widgets.line import Line
 from tui.widgets.text_pane import TextPane
 
-_NAME_CELLS = 16
+_NAME_CELLS = 11
+_MEANINGS = {
+    "words": "r = −bm25 of the words (above as r/(1+r))",
+    "parts": "beginnings of the words, in longer ones too",
+    "pairs": "words side by side, as in the query",
+    "identifiers": "names and codes, written as in the query",
+    "distinct": "how many of the query's words it holds",
+    "complete": "1: it holds all words of a short query",
+    "cosine": "likeness in meaning, −1 to 1",
+    "text_z": "the words' part, in standard deviations",
+    "vector_z": "the cosine, in standard deviations",
+    "fused": "the sum that orders the hits",
+    "qmd": "the score that qmd gives",
+}
+"""What the evidence of a hit is, by its name; the formulas stand in core/search/fusion.py."""
+_MEANING_CELLS = max(map(len, _MEANINGS.values()))
+_VALUE_CELLS = 8
 
 
 class Explanation(Window[None], inherit_bindings=False):
@@ -30,7 +48,7 @@ class Explanation(Window[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         with Vertical(id="explanation"):
             yield Line(id="explanation-title", fill="─")
-            yield TextPane(explanation(self._hit), id="explanation-text")
+            yield TextPane(partial(explanation, self._hit), id="explanation-text")
 
     def on_mount(self) -> None:
         self.query_one("#explanation-title", Line).set(
@@ -44,8 +62,8 @@ class Explanation(Window[None], inherit_bindings=False):
         self.query_one(TextPane).move(where)
 
 
-def explanation(hit: Hit) -> Content:
-    """The score of a hit in words, then every number that it was made of."""
+def explanation(hit: Hit, width: int) -> Content:
+    """The score of a hit in words, then every number that it was made of, with what it is where there is room."""
     parts = hit.parts
     rows = [
         Content.styled(shown_path(str(hit.citation)), "bold $primary"),
@@ -55,8 +73,15 @@ def explanation(hit: Hit) -> Content:
     if hit.heading:
         rows.append(Content(f"under {shown(' › '.join(hit.heading))}"))
     rows += [Content(""), Content.styled("what was measured" if parts.evidence else "nothing was measured", "bold")]
-    rows += [
-        Content.assemble((f"  {fitted(shown(name), _NAME_CELLS)}", "$text-muted"), f" {value:>9.3f}")
-        for name, value in parts.evidence.items()
-    ]
+    has_room = width >= 5 + _NAME_CELLS + _VALUE_CELLS + _MEANING_CELLS
+    for name, value in parts.evidence.items():
+        row = Content.assemble((f"  {fitted(shown(name), _NAME_CELLS)} ", "$text-muted"), _number(value))
+        if has_room and name in _MEANINGS:
+            row = Content.assemble(row, (f"  {_MEANINGS[name]}", "$text-muted"))
+        rows.append(row)
     return Content("\n").join(rows)
+
+
+def _number(value: float) -> str:
+    """With three decimals, or without where it is a whole number; points stand under each other."""
+    return f"{value:>{_VALUE_CELLS - 4}.0f}    " if value == round(value) else f"{value:>{_VALUE_CELLS}.3f}"
