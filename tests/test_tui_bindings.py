@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tui import guidance
 from tui.bindings import (
     ALWAYS,
     BY_ID,
@@ -21,6 +23,7 @@ from tui.bindings import (
     on_screen,
     shown_key,
 )
+from tui.state import DeckState
 
 FORBIDDEN_ALONE = {
     *(f"ctrl+{letter}" for letter in "absijmhkl"),
@@ -87,6 +90,50 @@ def test_a_moved_key_is_shown_and_handed_to_the_app() -> None:
     assert keymap.problems == ()
     assert keymap.shown(BY_ID["preview.size"]) == "f12"
     assert keymap.overrides()["query.focus"] == "question_mark,slash"
+
+
+def test_a_key_is_named_that_works_where_it_is_needed() -> None:
+    keymap = load_keymap({"query.focus": "?, f12", "app.help": "f1", "app.leave": "Q"})
+    assert keymap.key("query.focus") == "?"
+    assert keymap.key("query.focus", typing=True) == "f12"
+    assert keymap.key("app.leave", typing=True) == "Q"
+
+
+def test_empty_screens_name_the_keys_in_force() -> None:
+    moved = {
+        "app.status": "f12", "status.reindex": "u", "app.search": "8", "app.offer": "B", "app.quit": "f10",
+        "app.back": "ctrl+b",
+    }  # fmt: skip
+    keys = load_keymap(moved)
+    assert keys.problems == ()
+    said = {
+        guidance.no_sessions(["pi"], DeckState(), keys).plain: ["f12 shows it, u there looks again"],
+        guidance.no_session_matches("x", keys).plain: ["search screen (8)"],
+        guidance.not_in_step(keys): ["f12, then u "],
+        guidance.first_run((), keys, asks=True).plain: ["f10 quits", "^b, then B shows"],
+    }
+    assert all(words in text for text, all_words in said.items() for words in all_words)
+
+
+NAMES_A_KEY = re.compile(
+    r"(?:^|[ ;(])(?:[a-zA-Z0-9]|\^[a-z]|ctrl\+[a-z]|esc|tab|f\d+|[←→↑↓])"
+    r"(?: shows| opens| there| closes| keeps| goes| selects| quits| folds?\b| saves| scroll| again|, then )"
+)
+
+
+def test_no_text_names_a_key_that_the_table_may_move() -> None:
+    assert NAMES_A_KEY.search("hits by document; h and l fold")
+    tui = Path(__file__).parent.parent / "tui"
+    for path in (path for path in tui.rglob("*.py") if "cli" not in path.parts):
+        tree = ast.parse(path.read_text())
+        docstrings = {
+            id(body[0].value)
+            for node in ast.walk(tree)
+            if (body := getattr(node, "body", None)) and isinstance(body, list) and isinstance(body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                assert not NAMES_A_KEY.search(node.value), (path, node.value)
 
 
 def test_two_actions_can_trade_their_keys() -> None:

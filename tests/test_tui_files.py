@@ -217,6 +217,26 @@ async def test_a_failed_file_is_tried_again_by_the_same_key(deck: Any, memory: M
         await running.until(lambda: running.app.screen.tree_of_files.entries["memory/a.md"].state == "indexed")
 
 
+async def test_a_file_that_can_be_read_again_is_shown_in_place_of_what_was_said_of_it(
+    deck: Any, memory: Memory, failing: list[str]
+) -> None:
+    failing.append("a.md")
+    (memory.workspace / "memory/a.md").write_text("# A\n\nchanged\n")
+    await asyncio.to_thread(memory.sync)
+    async with deck(memory) as running:
+        await on_files(running)
+        await go_to(running, "memory/a.md")
+        await running.until(lambda: line_with(running, "3 FAILED: cannot be read"))
+        await running.press("tab", "v", "j", "y")
+        await running.until(lambda: running.app.clipboard)
+        assert running.app.clipboard == "memory/a.md#L1"  # not lines of what is said of it
+        await running.press("escape", "escape", "tab")
+        failing.clear()
+        await running.press("r")
+        await running.until(lambda: line_with(running, "3 changed"))
+        assert not line_with(running, "FAILED")
+
+
 async def test_a_folder_is_read_again_whole_and_a_symlink_says_why_not(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
         await on_files(running)

@@ -239,11 +239,24 @@ async def test_lines_added_above_move_the_citation_with_its_text(deck: Any, own_
         assert any("moved from" in row for row in running.lines())
 
 
-async def test_a_file_that_is_gone_is_named_in_the_preview(deck: Any, own_memory: Memory) -> None:
-    (own_memory.workspace / "memory/coffee.md").unlink()
+async def test_a_file_that_is_gone_is_named_in_the_preview_with_what_the_index_has(
+    deck: Any, own_memory: Memory
+) -> None:
+    coffee = own_memory.workspace / "memory/coffee.md"
+    text = coffee.read_text()
+    coffee.unlink()
     async with deck(own_memory, query="descaling") as running:
-        await running.until(lambda: any("No such file" in row for row in running.lines()))
-        assert running.app.is_running
+        await running.until(lambda: any("memory/coffee.md: No such file" in row for row in running.lines()))
+        hit, page = screen_of(running).hits.current, screen_of(running).preview.page
+        kept = [page.source.line(number) for number in range(page.first, page.last + 1)]
+        assert kept == hit.snippet.strip("\n").split("\n")
+        assert page.source.line(page.source.line_count).startswith("3, then r brings the index in step")
+        await running.press("tab", "tab", "v", "j", "y")
+        await running.until(lambda: running.app.clipboard)
+        assert running.app.clipboard == str(hit.citation)  # not lines of what is said of it
+        coffee.write_text(text)
+        await running.press("escape", "escape", "tab", "enter")
+        await running.until(lambda: screen_of(running).preview.page.source.line(1) == text.split("\n")[0])
 
 
 async def test_a_change_on_disk_that_was_indexed_shows_without_losing_the_place(deck: Any, own_memory: Memory) -> None:

@@ -90,7 +90,7 @@ def test_q_while_typing_is_a_letter_and_ctrl_q_quits(run: Run) -> None:
 def test_ctrl_c_quits_only_when_pressed_twice(run: Run) -> None:
     terminal = run()
     terminal.press("\x03")
-    terminal.until("ctrl+c again")
+    terminal.until("^c again")
     assert not terminal.ended
     terminal.press("\x03\x03")
     assert terminal.wait() == 0

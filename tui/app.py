@@ -20,7 +20,7 @@ from textual.worker import Worker
 
 from core import Hit, Memory, SearchMode, SearchResult
 from tui import later
-from tui.bindings import BY_ID, MOVES, NEED_SHOWN, load_keymap
+from tui.bindings import MOVES, NEED_SHOWN, load_keymap
 from tui.commands import Command, commands_of
 from tui.draft import Draft
 from tui.heap import REST_SECONDS, Heap, quiet_heap
@@ -179,7 +179,7 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
             await asyncio.to_thread(later.load)
         offers = self.options.offers
         if offers is not None and before is None and await asyncio.to_thread(offers.tell_once, self.memory.workspace):
-            key = self.keymap.shown(BY_ID["app.offer"])
+            key = self.keymap.key("app.offer")
             self.say(f"agents keep sessions on this machine; {key} asks which of them memdeck may read")
 
     def _ended_by(self, number: signal.Signals) -> None:
@@ -327,4 +327,4 @@ class MemdeckApp(MemoryApp, inherit_bindings=False):
             self.exit()
         else:
             self._interrupted = time.monotonic()
-            self.say("press ctrl+c again to quit")
+            self.say(f"press {self.keymap.key('app.interrupt')} again to quit")

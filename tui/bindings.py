@@ -82,7 +82,7 @@ TABLE: tuple[KeyBinding, ...] = (
     KeyBinding("app.sessions", "2,f3", "app.show('sessions')", "Go to sessions", "app"),
     KeyBinding("app.status", "3,f4", "app.show('status')", "Go to status", "app"),
     KeyBinding("app.files", "4,f5", "app.show('files')", "Go to files", "app"),
-    KeyBinding("app.note", "ctrl+n", "app.note", "Write a note: ctrl+o saves, esc keeps a draft", "app", "note", 58),
+    KeyBinding("app.note", "ctrl+n", "app.note", "Write a note, or go on with its draft", "app", "note", 58),
     KeyBinding("app.offer", "A", "app.offer", "Choose what is read: folders, agents' sessions", "app"),
     KeyBinding("app.theme", "f9", "app.theme_next", "Change the theme", "app"),
     KeyBinding("app.suspend", "ctrl+z", "app.suspend_process", "Go to the shell; fg comes back", "app"),
@@ -226,6 +226,11 @@ class Keymap:
         """The first key that works now, as people write it; "" if none does."""
         usable = [key for key in self.keys[binding.id] if not typing or key_works_typing(key)]
         return shown_key(usable[0]) if usable else ""
+
+    def key(self, name: str, *, typing: bool = False) -> str:
+        """The first key of an id as people write it; with `typing` the first that works in the middle of typing too."""
+        binding = BY_ID[name]
+        return (typing and self.shown(binding, typing=True)) or self.shown(binding)
 
     def all_shown(self, binding: KeyBinding, *, typed_last: bool = False) -> str:
         """Every key, in the order of the table, or first those that work while typing."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from textual.content import Content
 
 from core import Finding, Offer, Promises, SearchMode, SearchResult
+from tui.bindings import Keymap
 from tui.event_log import LogLine
 from tui.state import DeckState
 from tui.text import counted, shown, shown_path
@@ -20,13 +21,13 @@ def _lines(*rows: Part | list[Part]) -> Content:
     return Content("\n").join(Content.assemble(*(row if isinstance(row, list) else [row])) for row in rows)
 
 
-def home(state: DeckState, workspace: Path) -> Content:
+def home(state: DeckState, workspace: Path, keys: Keymap) -> Content:
     """The search screen before anything is typed."""
     status = state.status
     if status is None:
         return _lines(("Opening the index…", "$text-muted"))
     if not status.chunks:
-        return _nothing_indexed(state, workspace)
+        return _nothing_indexed(state, workspace, keys)
     return _lines(
         [("Search what is remembered in ", ""), (shown_path(str(workspace)), "bold")],
         (counted(status.files, "file"), "$text-muted"),
@@ -38,7 +39,7 @@ def home(state: DeckState, workspace: Path) -> Content:
     )
 
 
-def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
+def _nothing_indexed(state: DeckState, workspace: Path, keys: Keymap) -> Content:
     if state.syncing:
         progress = state.sync_progress
         far = f" {progress.completed:,} of {progress.total:,}" if progress is not None and progress.total else ""
@@ -54,7 +55,7 @@ def _nothing_indexed(state: DeckState, workspace: Path) -> Content:
         ("  memdeck --workspace DIR", "$primary"),
         "Files elsewhere can be added with extra_paths in config.toml.",
         "",
-        ("3 shows the status, r there looks again.", "$text-muted"),
+        (f"{keys.key('app.status')} shows the status, {keys.key('status.reindex')} there looks again.", "$text-muted"),
     )
 
 
@@ -95,6 +96,12 @@ def _without_filters(result: SearchResult) -> str:
     return words.strip()
 
 
+def not_in_step(keys: Keymap) -> str:
+    """What helps when a document that is indexed cannot be shown any more."""
+    status, sync = keys.key("app.status"), keys.key("status.reindex")
+    return f"{status}, then {sync} brings the index in step with the files: what is gone leaves it."
+
+
 def failure(what: str, error: str, remedy: str) -> Content:
     """Something went wrong: what, why, and what to try."""
     rows: list[Part | list[Part]] = [(what, "bold $error"), shown(error)]
@@ -133,7 +140,7 @@ def sessions_off(key: str) -> Content:
     )
 
 
-def no_sessions(agents: Sequence[str], state: DeckState) -> Content:
+def no_sessions(agents: Sequence[str], state: DeckState, keys: Keymap) -> Content:
     """Agents are named, but no transcript of theirs is indexed."""
     names = shown(", ".join(agents)) or "the paths that are named"
     if state.syncing:
@@ -142,20 +149,25 @@ def no_sessions(agents: Sequence[str], state: DeckState) -> Content:
         [("No transcripts yet of ", "bold"), (names, "bold")],
         "",
         "They are looked for in each agent's usual place, and where sessions.paths in config.toml says.",
-        ("memdeck status names what could not be read; 3 shows it, r there looks again.", "$text-muted"),
+        (
+            f"memdeck status names what could not be read; {keys.key('app.status')} shows it, "
+            f"{keys.key('status.reindex')} there looks again.",
+            "$text-muted",
+        ),
     )
 
 
-def no_session_matches(query: str) -> Content:
+def no_session_matches(query: str, keys: Keymap) -> Content:
     return _lines(
         [("No transcript has ", ""), (shown(query), "bold"), " in its title, agent or folder"],
         "",
-        "Clear the field to see all; what was said is found on the search screen (1), with source:sessions.",
+        f"Clear the field to see all; what was said is found on the search screen ({keys.key('app.search')}), "
+        "with source:sessions.",
     )
 
 
-def first_run(looked: tuple[Path, ...], key: str) -> Content:
-    """No workspace was found, and nothing is asked at the moment; `key` asks, "" if there is nothing to ask for."""
+def first_run(looked: tuple[Path, ...], keys: Keymap, *, asks: bool) -> Content:
+    """No workspace was found, and nothing is asked at the moment; `asks` if there is something to ask for."""
     rows: list[Part | list[Part]] = [
         ("Where is the memory?", "bold"),
         "",
@@ -170,8 +182,10 @@ def first_run(looked: tuple[Path, ...], key: str) -> Content:
         "",
     ]
     rows += [(f"  looked in {shown(str(place))}", "$text-muted") for place in looked]
-    asks = [f"esc, then {key} shows what was found on this machine."] if key else []
-    return _lines(*rows, "", "Type the path of a folder and press Enter. ctrl+q quits.", *asks)
+    back, offer_key = keys.key("app.back", typing=True), keys.key("app.offer")
+    more = [f"{back}, then {offer_key} shows what was found on this machine."] if asks else []
+    leave = keys.key("app.quit", typing=True)
+    return _lines(*rows, "", f"Type the path of a folder and press Enter. {leave} quits.", *more)
 
 
 _READ = {

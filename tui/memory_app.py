@@ -18,6 +18,7 @@ from textual.reactive import var
 from textual.worker import Worker, WorkerState
 
 from core import MemdeckError, Memory
+from tui.bindings import Keymap
 from tui.bridge import EventBridge, EventsWait
 from tui.clipboard import copy_text
 from tui.editor import editor_command, open_outside, pager_command
@@ -39,6 +40,8 @@ class MemoryApp(App[None], inherit_bindings=False):
 
     state: var[DeckState] = var(DeckState(), init=False)
     logged: var[tuple[LogLine, ...]] = var((), init=False, always_update=True)
+    keymap: Keymap
+    """The keys in force."""
 
     def __init__(self, memory: Memory | None, options: AppOptions, *, driver: type[Driver] | None = None) -> None:
         self.options = options
@@ -150,7 +153,8 @@ class MemoryApp(App[None], inherit_bindings=False):
         elif place:
             self.say(f"{first} → {place}")
         else:
-            self.say("too long for the terminal's clipboard; e opens the file", "warning")
+            key = self.keymap.key("open.editor")
+            self.say(f"too long for the terminal's clipboard; {key} opens the file", "warning")
 
     # Stepping aside
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from typing import IO
 
 from core import Citation, Hit, LineSource, Memory, read_outline, record, visible
@@ -61,7 +62,12 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
     Blocks on the disk. Raises NotAllowed, OSError, Undecodable.
     """
     kind = "plain" if target.path.startswith("sessions/") else kind_of(target.path)
-    if shown_now is not None and shown_now.path == target.path and not shown_now.source.changed():
+    if (
+        shown_now is not None
+        and shown_now.path == target.path
+        and not shown_now.is_told
+        and not shown_now.source.changed()
+    ):
         source, outline = shown_now.source, shown_now.outline
     else:
         source = memory.lines(target.path)
@@ -80,6 +86,18 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
         kind=kind,
     )
     return Opened(page, by, moved is None)
+
+
+def told_page(path: str, words: str) -> Page:
+    """A page of what is said of a document, where the document itself cannot be shown."""
+    return Page(LineSource.from_text(words), path, kind="plain", is_told=True)
+
+
+def kept_page(target: Target, remedy: str) -> Page:
+    """What the index has of a document that cannot be read, and what can be done about it."""
+    kept = [line.rstrip() for line in target.snippet.strip("\n").split("\n")]
+    page = told_page(target.path, "\n".join(["The index has this of it:", "", *kept, "", remedy]))
+    return replace(page, first=3, last=2 + len(kept), terms=target.terms)
 
 
 def _read_around(source: LineSource, line: int) -> None:

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from core import Citation, LineSource, MemdeckError, read_outline
 from tui import guidance
-from tui.pages import Opened, Target, cited_text, open_page
+from tui.pages import Opened, Target, cited_text, kept_page, open_page
 from tui.screens.base import bindings_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.split import SplitScreen
@@ -156,7 +156,8 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
             raise
         except (MemdeckError, OSError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self._show_none(f"─ {shown_path(wanted.path)}: {shown(why)} ")
+            kept = kept_page(wanted, guidance.not_in_step(self.deck.keymap)) if wanted.snippet else None
+            self._show_none(f"─ {shown_path(wanted.path)}: {shown(why)} ", kept)
             return
         self.opened = opened
         self.preview.show(opened.page)
@@ -183,9 +184,12 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
         """The page that is shown of a target. Runs beside the app's loop; raises NotAllowed, OSError, Undecodable."""
         return open_page(self.deck.memory, wanted, shown_now)
 
-    def _show_none(self, trouble: str) -> None:
+    def _show_none(self, trouble: str, said: Page | None = None) -> None:
         self.opened, self._trouble = None, trouble
-        self.preview.clear()
+        if said is None:
+            self.preview.clear()
+        else:
+            self.preview.show(said)
         self.entitle()
 
     def _close_unseen(self, opening: asyncio.Future[Opened]) -> None:
@@ -197,9 +201,9 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
             source.close()
 
     def reload(self) -> None:
-        """Read the previewed file again if it changed on disk."""
+        """Read the previewed file again if it changed on disk, or could not be read before."""
         page = self.preview.page
-        if page is not None and page.source.changed():
+        if page is not None and (page.is_told or page.source.changed()):
             self.load()
 
     def on_preview_scrolled(self, event: Preview.Scrolled) -> None:
@@ -240,6 +244,7 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
 
     def action_open(self) -> None:
         if self.rows.current is not None:
+            self.reload()
             self.show_reader()
 
     def action_back(self) -> None:
@@ -255,7 +260,8 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
 
     def action_preview_wrap(self) -> None:
         self.preview.wrap = not self.preview.wrap
-        self.deck.say("long lines wrap" if self.preview.wrap else "long lines run on; ← → scroll")
+        left, right = (self.deck.keymap.key(f"preview.{side}") for side in ("left", "right"))
+        self.deck.say("long lines wrap" if self.preview.wrap else f"long lines run on; {left} {right} scroll")
 
     def watch_reader_size(self, size: str) -> None:
         super().watch_reader_size(size)
@@ -276,9 +282,14 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
         selected, target = super().citation, self.cited
         if selected is not None or target is None:
             return selected
-        opened = self.opened if self._wanted == target else None
+        opened = self._shown_of(target)
         line = self.preview.current_line if opened is not None else 1
         return (opened and opened.citation) or target.citation or Citation(target.path, line, line)
+
+    def _shown_of(self, target: Target) -> Opened | None:
+        """What the preview shows of the target's document; None where it says something of it instead."""
+        opened = self.opened
+        return opened if opened is not None and self._wanted == target and not opened.page.is_told else None
 
     def used(self) -> None:
         """Called when the user takes something from what the field has found."""
@@ -330,8 +341,7 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
         return target
 
     def _line_of(self, target: Target) -> int:
-        in_preview = self.opened is not None and self._wanted == target
-        return self.preview.current_line if in_preview else max(target.best, 1)
+        return self.preview.current_line if self._shown_of(target) is not None else max(target.best, 1)
 
     def failed_to(self, what: str, error: MemdeckError) -> None:
         self.show_empty(guidance.failure(what, str(error), error.remedy))

@@ -11,12 +11,11 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
-from core import LineSource, MemdeckError, NotAllowed, reindex
+from core import MemdeckError, NotAllowed, reindex
 from tui import guidance
-from tui.bindings import BY_ID
 from tui.file_entries import SHOWN, FileEntry, changed_entries, file_entries
 from tui.file_tree import FileTree, TreeRow
-from tui.pages import Opened, Target
+from tui.pages import Opened, Target, told_page
 from tui.screens.base import bindings_of
 from tui.screens.browse import BrowseScreen
 from tui.state import DeckState
@@ -160,7 +159,7 @@ class FilesScreen(BrowseScreen[TreeRow]):
     def _nothing(self) -> Content:
         if not self._loaded:
             return Content.styled("Reading the index…", "$text-muted")
-        return guidance.no_files(self.show, self.input.value, self.deck.keymap.shown(BY_ID["files.state"]))
+        return guidance.no_files(self.show, self.input.value, self.deck.keymap.key("files.state"))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -194,14 +193,14 @@ class FilesScreen(BrowseScreen[TreeRow]):
         details = self._details(wanted.path)
         if details is None:
             return super().open_target(wanted, shown_now)
-        return Opened(Page(LineSource.from_text(details), wanted.path, kind="plain"))
+        return Opened(told_page(wanted.path, details))
 
     def _details(self, key: str) -> str | None:
         tree = self.tree_of_files
         entry = tree.entries.get(key)
         if entry is not None:
             readable = entry.document is not None and entry.state in ("indexed", "partly")
-            return None if readable else _entry_text(entry, self.deck.keymap.shown(BY_ID["files.reindex"]))
+            return None if readable else _entry_text(entry, self.deck.keymap.key("files.reindex"))
         return _folder_text(key, tree) if tree.is_folder(key) else None
 
     # Keys

@@ -12,7 +12,6 @@ from textual.widgets import Input, Static
 
 from core import MemdeckError, Offer, Promises
 from tui import guidance
-from tui.bindings import BY_ID
 from tui.screens.base import DeckScreen, bindings_of
 from tui.state import DeckState
 from tui.text import counted
@@ -112,15 +111,15 @@ class FirstRunScreen(DeckScreen):
     def _list(self, keep: str | None = None) -> None:
         self._show_pane(resting=False)
         read = "only what is chosen is read" if self.deck.has_memory else "nothing of it is read yet"
-        promise = "space, then ↵" if self.has_class("-listonly") else read
+        choose, start = (self.deck.keymap.key(f"offer.{what}") for what in ("choose", "start"))
+        promise = f"{choose}, then {start}" if self.has_class("-listonly") else read
         self.query_one("#offer-title", Line).set("─ what memdeck reads ", f" {promise} ─")
         self.rows.show(offer_rows(self.offers, self.picked), keep=keep)
         self._tell()
 
     def _rest(self) -> None:
         """Nothing is asked: say what memdeck is for, and wait for a folder to be named."""
-        keys = self.deck.keymap
-        words = guidance.first_run(self.deck.options.looked_in, keys.shown(BY_ID["app.offer"]) if self.offers else "")
+        words = guidance.first_run(self.deck.options.looked_in, self.deck.keymap, asks=bool(self.offers))
         self.query_one("#welcome", Static).update(words)
         self._show_pane(resting=True)
         self.input.focus()

@@ -39,9 +39,8 @@ class Help(Window[None], inherit_bindings=False):
             yield TextPane(partial(laid_out, rows, _LABEL_CELLS), id="help-text")
 
     def on_mount(self) -> None:
-        self.query_one("#help-title", Line).set(
-            f"─ keys · {self._screen} ", f" ↑ ↓ more · {self.key_of('app.back')} closes ─"
-        )
+        up, down, back = (self.key_of(name) for name in ("list.up", "list.down", "app.back"))
+        self.query_one("#help-title", Line).set(f"─ keys · {self._screen} ", f" {up} {down} more · {back} closes ─")
 
     def action_move(self, where: str) -> None:
         self.query_one(TextPane).move(where)

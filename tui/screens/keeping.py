@@ -105,7 +105,8 @@ class KeepingScreen(TalkScreen):
         if self.view is None or row is None:
             self.deck.say("no transcript to open")
         elif row.info is not None and row.info.source.endswith(_NO_EDITOR):
-            self.deck.say("this transcript lies in a database or archive; r shows its records")
+            key = self.deck.keymap.key("session.raw")
+            self.deck.say(f"this transcript lies in a database or archive; {key} shows its records")
         else:
             self.deck.edit(self.path, 1 if seq is None else self.view.place(seq)[0])
 
@@ -126,7 +127,8 @@ class KeepingScreen(TalkScreen):
         seqs = self.talk.selected
         if not seqs:
             if view.is_part:
-                self.deck.say("the transcript is still being read; v selects messages that are here")
+                key = self.deck.keymap.key("preview.select")
+                self.deck.say(f"the transcript is still being read; {key} selects messages that are here")
                 return
             said = [n for n, role in enumerate(view.roles) if role in ("user", "assistant") and view.is_active(n)]
             seqs = said[-self.deck.memory.settings.settings.excerpt.messages :]

@@ -131,7 +131,7 @@ class ReadingScreen(DeckScreen):
     @property
     def citation(self) -> Citation | None:
         page, selection = self.preview.page, self.preview.selection
-        return None if page is None or selection is None else Citation(page.path, *selection)
+        return None if page is None or page.is_told or selection is None else Citation(page.path, *selection)
 
     async def copy_selected_text(self) -> bool:
         """Copy the selected lines; False without a selection."""

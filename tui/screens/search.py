@@ -16,7 +16,6 @@ from textual.widgets import Input
 
 from core import Hit, MemdeckError, SearchCancelled, SearchMode, SearchRequest, SearchResult, Source
 from tui import guidance
-from tui.bindings import BY_ID
 from tui.commands import Command
 from tui.dates import ANY_TIME, DateFilter, next_span, typed_dates
 from tui.history import QueryHistory
@@ -199,11 +198,11 @@ class SearchScreen(BrowseScreen[Hit]):
         self.notice(self.deck.state.banner or warning or "")
 
     def _nothing(self, result: SearchResult) -> Content:
-        keys = [self.deck.keymap.shown(BY_ID[f"search.{part}"], typing=True) for part in ("mode", "source", "dates")]
+        keys = [self.deck.keymap.key(f"search.{part}", typing=True) for part in ("mode", "source", "dates")]
         return guidance.no_hits(result, self.mode, self.source, self.dates.label, keys)
 
     def _show_home(self) -> None:
-        self.show_empty(guidance.home(self.deck.state, self.deck.memory.workspace))
+        self.show_empty(guidance.home(self.deck.state, self.deck.memory.workspace, self.deck.keymap))
         self._tell()
 
     def _tell(self) -> None:
@@ -258,7 +257,8 @@ class SearchScreen(BrowseScreen[Hit]):
 
     def action_group(self) -> None:
         self.hits.group()
-        self.deck.say("hits by document; h and l fold" if self.hits.grouped else "hits by score")
+        fold, unfold = (self.deck.keymap.key(f"preview.{side}") for side in ("left", "right"))
+        self.deck.say(f"hits by document; {fold} {unfold} fold" if self.hits.grouped else "hits by score")
 
     def watch_mode(self) -> None:
         self._asked_otherwise()

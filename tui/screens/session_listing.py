@@ -11,7 +11,6 @@ from textual.widgets import Input
 
 from core import Hit, MemdeckError
 from tui import guidance
-from tui.bindings import BY_ID
 from tui.screens.keeping import KeepingScreen
 from tui.screens.listed import ListedScreen
 from tui.session_rows import Family, SessionRow, families, narrowed
@@ -91,10 +90,10 @@ class ListingScreen(ListedScreen[SessionRow], KeepingScreen):
     def _nothing(self) -> Content:
         settings = self.deck.memory.settings.settings
         if not (settings.sessions.agents or settings.sessions.paths):
-            return guidance.sessions_off(self.deck.keymap.shown(BY_ID["app.offer"]))
+            return guidance.sessions_off(self.deck.keymap.key("app.offer"))
         if self.input.value.strip() and self.families:
-            return guidance.no_session_matches(self.input.value)
-        return guidance.no_sessions(settings.sessions.agents, self.deck.state)
+            return guidance.no_session_matches(self.input.value, self.deck.keymap)
+        return guidance.no_sessions(settings.sessions.agents, self.deck.state, self.deck.keymap)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

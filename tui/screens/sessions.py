@@ -9,7 +9,6 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from core import Hit, SearchMode, SearchResult
-from tui.bindings import BY_ID
 from tui.screens.base import bindings_of
 from tui.screens.session_listing import ListingScreen
 from tui.screens.split import SplitScreen
@@ -68,7 +67,7 @@ class SessionsScreen(SplitScreen[SessionRow], ListingScreen):
     def on_mount(self) -> None:
         self.rows.add_class("rows")
         self.rows.home = str(self.deck.options.environ.get("HOME", ""))
-        self.talk.more_key = self.deck.keymap.shown(BY_ID["session.whole"])
+        self.talk.more_key = self.deck.keymap.key("session.whole")
         self.set_focus(None)
         self.call_after_refresh(self.rows.focus)
 
@@ -198,7 +197,7 @@ class SessionsScreen(SplitScreen[SessionRow], ListingScreen):
             line.set(f"{edge} raw ")
             return
         lines = f"#L{places[0]}" + (f"-L{places[-1]}" if len(places) > 1 else "")
-        hides = f" {self.deck.keymap.shown(BY_ID['session.raw'])} hides ─"
+        hides = f" {self.deck.keymap.key('session.raw')} hides ─"
         room = max(line.size.width - len(hides) - 10, 8)
         line.set(f"{edge} raw · {elided_citation(shown_path(self.path), lines, room)} ", hides)
 

@@ -48,8 +48,7 @@ class Window(ModalScreen[Answer], Generic[Answer], inherit_bindings=False):
 
     def key_of(self, name: str) -> str:
         """The first key of an id that works in any window, as people write it."""
-        keymap = self.deck.keymap
-        return keymap.shown(BY_ID[name], typing=True) or keymap.shown(BY_ID[name])
+        return self.deck.keymap.key(name, typing=True)
 
     def bound(self, pane: str, *, beside: int) -> None:
         """Let a pane of text be as tall as its text, so far as the terminal has room for it and `beside` more lines."""

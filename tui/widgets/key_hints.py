@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from tui.bindings import BY_ID, Keymap, hints
+from tui.bindings import Keymap, hints
 from tui.text import cells_of
 from tui.widgets.line import Line
 
@@ -38,7 +38,7 @@ class KeyHints(Line):
         room = self.size.width - right.cell_length - 2
         left: list[tuple[str, str]] = []
         if self._asking:
-            rows = [("↵", "go"), (self._keymap.shown(BY_ID["app.back"], typing=True), "back")]
+            rows = [("↵", "go"), (self._keymap.key("app.back", typing=True), "back")]
         for key, label in rows:
             need = cells_of(f"{key} {label}") + 2
             if (key, label) in always or need > room:

@@ -36,7 +36,8 @@ def kind_of(path: str) -> Kind:
 class Page:
     """A document, its cited lines (1-based, inclusive; 0 for none) and the one that matches best.
 
-    `outline` is None until it was read, and for what has none.
+    `outline` is None until it was read, and for what has none. `is_told`: the text is what is said of the document, and
+    not the document's own.
     """
 
     source: LineSource
@@ -47,6 +48,7 @@ class Page:
     terms: tuple[str, ...] = ()
     outline: Outline | None = None
     kind: Kind = "markdown"
+    is_told: bool = False
 
     @property
     def place(self) -> tuple[str, int, int, int]:

@@ -6,7 +6,7 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 
-from tui.bindings import BY_ID, Keymap
+from tui.bindings import Keymap
 from tui.state import DeckState, summary
 from tui.widgets.line import Line
 
@@ -62,7 +62,7 @@ class TopBar(Line):
             here = tab == self._screen
             if how == ONE and not here:
                 continue
-            key = self._keymap.shown(BY_ID[f"app.{tab}"])
+            key = self._keymap.key(f"app.{tab}")
             name = f"{key} {tab.capitalize()}" if here or how == ALL else key
             text = f"[{name}]" if here else f" {name} "
             parts.append((text, "bold $primary" if here else "$text-muted"))
