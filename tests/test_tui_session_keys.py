@@ -363,12 +363,16 @@ async def test_at_the_end_new_messages_are_followed(deck: Any, memory: Memory, h
         await running.until(lambda: screen.talk.current_seq == 30 and row_with(running, "one more thing"))
 
 
-async def test_a_transcript_that_is_deleted_while_it_is_shown_stays_on_the_screen(
+async def test_a_transcript_deleted_while_it_is_shown_stays_on_the_screen(
     deck: Any, memory: Memory, home: Path
 ) -> None:
     async with deck(memory) as running:
         await opened(running)
         await running.press("enter")
+        elsewhere = pi_file(home).rename(home / "elsewhere")
+        await running.until(lambda: row_with(running, "the file is gone"))
+        elsewhere.rename(pi_file(home))
+        await running.until(lambda: not row_with(running, "the file is gone"))
         pi_file(home).unlink()
         await running.until(lambda: row_with(running, "the file is gone"))
         await running.press("G")

@@ -297,3 +297,20 @@ async def test_a_small_terminal_shows_one_thing_at_a_time(deck: Any, memory: Mem
         await running.until(lambda: row_with(running, "user", "L2"))
         await running.press("escape")
         await running.until(lambda: screen.rows.has_focus)
+
+
+@pytest.mark.parametrize("keys", [["enter"], ["tab", "enter"]])
+async def test_a_transcript_that_could_not_be_read_is_read_by_enter(
+    deck: Any, memory: Memory, monkeypatch: pytest.MonkeyPatch, keys: list[str]
+) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    async with deck(memory) as running:
+        with monkeypatch.context() as patch:
+            patch.setattr(memory, "session", refused)
+            await running.press("f3")
+            await running.until(lambda: row_with(running, "! Permission denied"))
+        await running.press(*keys)
+        await running.until(lambda: running.app.screen.view is not None)
+        assert not row_with(running, "Permission denied")

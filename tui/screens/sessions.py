@@ -236,7 +236,9 @@ class SessionsScreen(SplitScreen[SessionRow], ListingScreen):
             self.fill()
 
     def action_open(self) -> None:
-        if self.talk.has_focus:
+        if self.trouble and self.view is None:
+            self.open(self.path)  # it may be read by now
+        elif self.talk.has_focus:
             self.action_raw()
         elif self.rows.current is not None and not self.records.has_focus:
             self._unasked = ""

@@ -28,6 +28,7 @@ ROLES: dict[str, frozenset[str] | None] = {
 }
 """What `session.role` goes through."""
 FOLLOW_SECONDS = 1.0
+_GONE = "the file is gone; this is what was read of it"
 """How often the file of the transcript on the screen is looked at."""
 REST_SECONDS = 0.08
 _PRIMED = 12
@@ -245,10 +246,13 @@ class TranscriptScreen(DeckScreen):
         if view is not self.view or self.is_reading:
             return
         if gone and not current and not self.trouble:
-            self.trouble = "the file is gone; this is what was read of it"
+            self.trouble = _GONE
             self.entitle()
         elif not gone and not current:
             self.read_whole(view.path)
+        elif current and self.trouble == _GONE:
+            self.trouble = ""
+            self.entitle()
 
     def on_block_view_scrolled(self, event: MessageView.Scrolled) -> None:
         event.stop()
