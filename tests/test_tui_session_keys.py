@@ -363,9 +363,7 @@ async def test_at_the_end_new_messages_are_followed(deck: Any, memory: Memory, h
         await running.until(lambda: screen.talk.current_seq == 30 and row_with(running, "one more thing"))
 
 
-async def test_a_transcript_deleted_while_it_is_shown_stays_on_the_screen(
-    deck: Any, memory: Memory, home: Path
-) -> None:
+async def test_a_transcript_deleted_while_it_is_shown_stays_there(deck: Any, memory: Memory, home: Path) -> None:
     async with deck(memory) as running:
         await opened(running)
         await running.press("enter")
