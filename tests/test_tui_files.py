@@ -237,6 +237,17 @@ async def test_a_file_that_can_be_read_again_is_shown_in_place_of_what_was_said_
         assert not line_with(running, "FAILED")
 
 
+async def test_when_the_file_in_force_is_deleted_the_next_row_is(deck: Any, memory: Memory) -> None:
+    async with deck(memory) as running:
+        screen = await on_files(running)
+        await go_to(running, "memory/a.md")
+        below = keys_of(running)[keys_of(running).index("memory/a.md") + 1]
+        (memory.workspace / "memory/a.md").unlink()
+        await asyncio.to_thread(memory.sync)
+        await running.until(lambda: "memory/a.md" not in keys_of(running))
+        assert screen.rows.current.key == below
+
+
 async def test_a_folder_is_read_again_whole_and_a_symlink_says_why_not(deck: Any, memory: Memory) -> None:
     async with deck(memory) as running:
         await on_files(running)

@@ -111,6 +111,28 @@ async def test_the_row_in_force_stays_where_it_stands_when_rows_come_above_it() 
         assert seen(rows) == before
 
 
+@pytest.mark.parametrize(
+    ("left", "current"),
+    [
+        ([*range(29), *range(31, 100)], 31),
+        ([*range(20), 99], 99),
+        ([*range(20), 200], 19),
+        ([200, 201, 29, 28], 29),
+        ([200, 201], 200),
+    ],
+)
+async def test_the_row_beside_one_that_is_gone_is_in_force(left: list[int], current: int) -> None:
+    async with listing(100) as (rows, pilot):
+        for _ in range(30):
+            rows.move("down")
+        line = next(number for number, text in enumerate(seen(rows)) if "▌row 30" in text)
+        rows.show(left, keep="30")
+        await pilot.pause()
+        assert rows.current == current
+        if len(left) > 50:
+            assert f"▌row {current}" in seen(rows)[line]
+
+
 async def test_a_list_that_looks_the_same_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async with listing(100) as (rows, pilot):
         drawn: list[Any] = []

@@ -271,6 +271,22 @@ async def test_a_change_on_disk_that_was_indexed_shows_without_losing_the_place(
         assert screen.hits.current.path == chosen
 
 
+@pytest.mark.parametrize("keys", [[], ["d"]])
+async def test_when_the_document_in_force_is_deleted_the_next_hit_is(
+    deck: Any, own_memory: Memory, keys: list[str]
+) -> None:
+    async with deck(own_memory, query="the") as running:
+        screen = screen_of(running)
+        await running.until(lambda: len(screen.hits.items) > 2)
+        await running.press("tab", *keys)
+        first, second = list(dict.fromkeys(hit.path for hit in screen.hits.items))[:2]
+        assert screen.hits.current.path == first
+        (own_memory.workspace / first).unlink()
+        await asyncio.to_thread(own_memory.sync)
+        await running.until(lambda: all(hit.path != first for hit in screen.hits.items))
+        assert screen.hits.current.path == second
+
+
 async def test_an_empty_workspace_says_what_memdeck_reads(deck: Any, memory_of: Callable[..., Memory]) -> None:
     async with deck(memory_of({"notes.txt": "x"})) as running:
         await running.until(lambda: any("Nothing to search yet" in row for row in running.lines()))

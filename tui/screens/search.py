@@ -179,7 +179,7 @@ class SearchScreen(BrowseScreen[Hit]):
 
     def _show(self, result: SearchResult) -> None:
         hits, current = self.hits, self.hits.current
-        keep = _nearest(current, hits.highlighted or 0, result.hits) if current is not None and self._moved else None
+        keep = _stand_in(current, result.hits) if current is not None and self._moved else None
         self.result = result
         hits.terms = result.terms
         if result.hits or not result.partial:
@@ -343,15 +343,12 @@ class SearchScreen(BrowseScreen[Hit]):
             self.ask(again=True)
 
 
-def _nearest(before: Hit, index: int, hits: Sequence[Hit]) -> str | None:
-    """The key of the hit that stands for an earlier one: itself, the same lines, the same document, the same row."""
-    if not hits:
-        return None
+def _stand_in(before: Hit, hits: Sequence[Hit]) -> str:
+    """The key of the hit that stands for an earlier one: itself, the same lines, the same document; else its own."""
     same_path = [hit for hit in hits if hit.path == before.path]
     same_lines = [h for h in same_path if h.start_line <= before.end_line and before.start_line <= h.end_line]
     itself = [hit for hit in hits if hit.chunk_id == before.chunk_id]
-    row = hits[min(index, len(hits) - 1)]
-    return str(next(iter([*itself, *same_lines, *same_path]), row).chunk_id)
+    return str(next(iter([*itself, *same_lines, *same_path]), before).chunk_id)
 
 
 def _took(result: SearchResult, *, in_parts: bool) -> str:

@@ -73,6 +73,8 @@ class ListingScreen(ListedScreen[SessionRow], KeepingScreen):
     def _show(self, rows: list[SessionRow], keep: str | None) -> None:
         current = self.rows.current
         wanted = keep or (self._hit.path if self._hit is not None else None) or (current.path if current else None)
+        if self.input.value.strip() and not any(row.path == wanted for row in rows):
+            wanted = None  # the first one that the field lets through
         self.rows.show(rows, keep=wanted)
         transcripts = len(self.families) + sum(len(family.children) for family in self.families)
         some = counted(transcripts, "transcript") if len(rows) == transcripts or not self.input.value else ""

@@ -88,22 +88,34 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         return self.items[index] if index is not None and index < len(self.items) else None
 
     def show(self, items: Sequence[T], *, keep: str | None = None) -> None:
-        """Show other items with the row of key `keep` in force where it stood in the view, else the first.
+        """Show other items with the row of key `keep` in force where it stood in the view.
 
-        Nothing is drawn if what is seen looks the same.
+        Where it is gone that is the next of the rows below it which are still there, else the next above it, else the
+        first. Nothing is drawn if what is seen looks the same.
         """
         before, above = self._seen(), (self.highlighted or 0) - self._top
-        self.items = tuple(items)
+        old, self.items = self.items, tuple(items)
         if self.marked:
             self.marked &= {self.key(item) for item in self.items}
         self._contents.clear()
         found = None if keep is None else self.place_of(keep)
+        if keep is not None and found is None:
+            found = self._beside(old, keep)
         self._fit_bar()
         self.highlighted = self._resting(found or 0, 1) if self.items else None
         self._scroll_to_row(0 if found is None else found - above)
         if self._seen() != before:
             self.refresh()
         self._tell()
+
+    def _beside(self, old: Sequence[T], gone: str) -> int | None:
+        """The row that was next to one that is gone among the old ones."""
+        keys = [self.key(item) for item in old]
+        if gone not in keys:
+            return None
+        at = keys.index(gone)
+        places = {self.key(item): index for index, item in enumerate(self.items) if self.rests(index)}
+        return next((places[key] for key in (*keys[at:], *reversed(keys[:at])) if key in places), None)
 
     def place_of(self, key: str) -> int | None:
         """The index of the row of a key."""
