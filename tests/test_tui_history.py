@@ -102,13 +102,15 @@ def test_every_number_of_the_evidence_is_said_to_be_something() -> None:
     assert max(map(len, narrow)) <= 36
 
 
-async def test_the_score_of_a_hit_is_explained_with_its_evidence(deck: Any, memory: Memory) -> None:
+@pytest.mark.parametrize("keys", [["x"], ["d", "x"]])
+async def test_the_score_of_a_hit_is_explained_with_its_evidence(deck: Any, memory: Memory, keys: list[str]) -> None:
     async with deck(memory, query="needle") as running:
         screen = running.app.screen
         await running.until(lambda: screen.hits.items)
-        await running.press("tab", "x")
+        await running.press("tab", *keys)
         await running.until(lambda: isinstance(running.app.screen, Explanation))
         hit, text = screen.hits.items[0], "\n".join(running.lines())
+        assert "─ hit 1 · why ─" in text
         assert f"score {hit.score:.3f}" in text
         assert "under [/x] head" in text
         assert all(name in text for name in hit.parts.evidence)

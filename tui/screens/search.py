@@ -311,7 +311,7 @@ class SearchScreen(BrowseScreen[Hit]):
         if hit is not None:
             from tui.screens.explain import Explanation
 
-            self.deck.push_screen(Explanation(hit, (self.hits.highlighted or 0) + 1))
+            self.deck.push_screen(Explanation(hit, self.hits.hits.index(hit) + 1))
 
     async def action_transcript(self) -> None:
         hit, result = self.hits.current, self.result
