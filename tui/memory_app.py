@@ -27,7 +27,7 @@ from tui.notices import Notice
 from tui.options import AppOptions
 from tui.pages import write_masked
 from tui.state import DeckState
-from tui.text import shown
+from tui.text import shown, why
 
 T = TypeVar("T")
 BATCH_SECONDS = 0.25
@@ -111,7 +111,7 @@ class MemoryApp(App[None], inherit_bindings=False):
             cancel.set()
             raise
         except MemdeckError as error:
-            self.say(f"not synced: {error}", "error")
+            self.say(f"not synced: {why(error)}", "error")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
@@ -186,8 +186,8 @@ class MemoryApp(App[None], inherit_bindings=False):
         except FileNotFoundError:
             self.say(f"{path} is gone", "warning")
         except (MemdeckError, OSError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self.say(why if path in why else f"{path}: {why}", "warning")
+            reason = why(error)
+            self.say(reason if path in reason else f"{path}: {reason}", "warning")
         return None
 
     def _step_aside(self, command: Callable[[Mapping[str, str], Path, int], list[str]], place: Path, line: int) -> None:

@@ -22,6 +22,11 @@ def shown(text: str) -> str:
     return visible(_BLANKS.sub(" ", text).strip(" "))
 
 
+def why(error: BaseException) -> str:
+    """An error as people are told of it: what the system says, without number and path."""
+    return shown((error.strerror if isinstance(error, OSError) else None) or str(error))
+
+
 def shown_path(path: str) -> str:
     """A path as it is, fit for the screen: its blanks tell it from others, and a newline is a mark."""
     return visible(path)

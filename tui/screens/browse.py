@@ -19,7 +19,7 @@ from tui.pages import Opened, Target, cited_text, kept_page, open_page
 from tui.screens.base import bindings_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.split import SplitScreen
-from tui.text import counted, shown, shown_path
+from tui.text import counted, shown_path, why
 from tui.titles import preview_title
 from tui.widgets.line import Line
 from tui.widgets.preview import Page, Preview
@@ -155,9 +155,8 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
             opening.add_done_callback(self._close_unseen)
             raise
         except (MemdeckError, OSError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             kept = kept_page(wanted, guidance.not_in_step(self.deck.keymap)) if wanted.snippet else None
-            self._show_none(f"─ {shown_path(wanted.path)}: {shown(why)} ", kept)
+            self._show_none(f"─ {shown_path(wanted.path)}: {why(error)} ", kept)
             return
         self.opened = opened
         self.preview.show(opened.page)
@@ -319,7 +318,7 @@ class BrowseScreen(SplitScreen[T], ReadingScreen, Generic[T]):
         try:
             text, size = await asyncio.to_thread(cited_text, self.deck.memory, target, self.copy_limit)
         except (MemdeckError, OSError) as error:
-            self.deck.say(f"not copied: {error}", "error")
+            self.deck.say(f"not copied: {why(error)}", "error")
             return
         self.deck.copy(text, size)
 

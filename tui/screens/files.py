@@ -19,7 +19,7 @@ from tui.pages import Opened, Target, told_page
 from tui.screens.base import bindings_of
 from tui.screens.browse import BrowseScreen
 from tui.state import DeckState
-from tui.text import counted, folded
+from tui.text import counted, folded, why
 from tui.widgets.file_list import FileList
 from tui.widgets.preview import Page
 from tui.widgets.typing_rest import TypingRest
@@ -300,7 +300,7 @@ class FilesScreen(BrowseScreen[TreeRow]):
         try:
             outcome = await asyncio.to_thread(reindex, self.deck.memory, path)
         except MemdeckError as error:
-            self.deck.say(f"{path} was not read: {error}", "error")
+            self.deck.say(f"{path} was not read: {why(error)}", "error")
             return
         self.deck.say(f"{path}: {outcome.words}", "information" if outcome.ok else "warning")
         self.deck.refresh_status()

@@ -10,7 +10,7 @@ from core import Citation, Excerpt, MemdeckError, SessionView, Written, visible
 from tui.screens.saved import Saved
 from tui.screens.talk import TalkScreen
 from tui.session_rows import SessionRow
-from tui.text import counted
+from tui.text import counted, why
 from tui.widgets.prompt import Prompt
 
 EXCERPT_CHARACTERS = 20_000
@@ -78,7 +78,7 @@ class KeepingScreen(TalkScreen):
         try:
             texts = await asyncio.to_thread(lambda: [view.whole(seq, EXCERPT_CHARACTERS) for seq in seqs])
         except (MemdeckError, OSError) as error:
-            self.deck.say(f"cannot be read any more: {error}", "error")
+            self.deck.say(f"cannot be read any more: {why(error)}", "error")
             return []
         return [(view.roles[seq].capitalize(), text) for seq, text in zip(seqs, texts, strict=True)]
 
@@ -168,7 +168,7 @@ class KeepingScreen(TalkScreen):
         try:
             written = await asyncio.to_thread(self.deck.memory.save_excerpt, excerpt)
         except MemdeckError as error:
-            self.deck.say(f"not saved: {error}", "error")
+            self.deck.say(f"not saved: {why(error)}", "error")
             return
         if self.talk.selected:
             self.talk.select()

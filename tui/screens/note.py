@@ -12,7 +12,7 @@ from textual.widgets import Input, Static, TextArea
 from core import Citation, MemdeckError
 from tui.draft import Draft
 from tui.screens.window import Window, window_bindings
-from tui.text import elided_citation, shown_path
+from tui.text import elided_citation, shown_path, why
 from tui.widgets.line import Line
 from tui.widgets.query_input import QueryInput
 
@@ -121,7 +121,7 @@ class QuickNote(Window[None], inherit_bindings=False):
                 return
             written = await asyncio.to_thread(self.deck.memory.note, text)
         except MemdeckError as error:
-            self.deck.say(f"not saved: {error}", "error")
+            self.deck.say(f"not saved: {why(error)}", "error")
             return
         finally:
             self._saving = False

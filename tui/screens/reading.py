@@ -14,7 +14,7 @@ from tui.clipboard import copy_limit
 from tui.finding import Finding, Place, Seen, line_range, look_through
 from tui.pages import bounded_text
 from tui.screens.base import DeckScreen
-from tui.text import counted, shown
+from tui.text import counted, shown, why
 from tui.widgets.preview import Page, Preview
 from tui.widgets.prompt import Prompt
 
@@ -100,7 +100,7 @@ class ReadingScreen(DeckScreen):
                 try:
                     await asyncio.to_thread(_read_lines, source, numbers)
                 except OSError as error:
-                    self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
+                    self.deck.say(f"cannot be read any more: {why(error)}", "warning")
                 if preview.page is not None and preview.page.source is source:
                     preview.remake()
         finally:
@@ -142,7 +142,7 @@ class ReadingScreen(DeckScreen):
         try:
             text, size = await asyncio.to_thread(bounded_text, page.source, first, last, self.copy_limit)
         except OSError as error:
-            self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
+            self.deck.say(f"cannot be read any more: {why(error)}", "warning")
             return True
         self.deck.copy(text, size)
         return True
@@ -230,7 +230,7 @@ class ReadingScreen(DeckScreen):
         except OSError as error:
             if finding is self._finding and page.source is self._source:
                 finding.state = "stopped"
-                self.deck.say(f"cannot be read any more: {error.strerror}", "warning")
+                self.deck.say(f"cannot be read any more: {why(error)}", "warning")
         finally:
             cancel.set()
 

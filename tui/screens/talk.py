@@ -9,7 +9,8 @@ from textual import work
 
 from core import MemdeckError, SearchCancelled, SearchMode
 from tui.finding import line_range
-from tui.screens.transcript import ROLES, TranscriptScreen, nearest, why
+from tui.screens.transcript import ROLES, TranscriptScreen, nearest
+from tui.text import why
 from tui.trail import Trail, request_within
 from tui.widgets.record_view import Raw
 
@@ -160,7 +161,7 @@ class TalkScreen(TranscriptScreen):
             return
         except MemdeckError as error:
             self.finding = ""
-            self.deck.say(f"not searched: {error}", "error")
+            self.deck.say(f"not searched: {why(error)}", "error")
             return
         self.finding = ""
         if path != self.path:

@@ -13,7 +13,7 @@ from textual.timer import Timer
 
 from core import MemdeckError, SessionView, SyncCancelled
 from tui.screens.base import DeckScreen
-from tui.text import shown
+from tui.text import why
 from tui.trail import Trail
 from tui.widgets.message_view import MessageView
 from tui.widgets.prompt import Prompt
@@ -282,7 +282,3 @@ def _prime(view: SessionView, seqs: Sequence[int]) -> dict[int, str]:
 def nearest(items: Sequence[int], seq: int) -> int:
     """The item of a message, or the next one, or the last."""
     return min(bisect_left(items, seq), max(len(items) - 1, 0))
-
-
-def why(error: Exception) -> str:
-    return shown((error.strerror if isinstance(error, OSError) else None) or str(error))

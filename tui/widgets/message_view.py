@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from core import MemdeckError, SessionView, record, visible
-from tui.text import fitted, shown, term_spans
+from tui.text import fitted, shown, term_spans, why
 from tui.widgets.block_view import BlockView
 from tui.wrapping import wrapped
 
@@ -297,7 +297,7 @@ class MessageView(BlockView[Row]):
         try:
             message = self.view.message(seq)
         except (OSError, MemdeckError) as error:
-            return [*rows, Row("note", fitted(f"cannot be read any more: {shown(str(error))}", cells))]
+            return [*rows, Row("note", fitted(f"cannot be read any more: {why(error)}", cells))]
         text = self._whole.get(seq, message.text)
         if message.name and not text.startswith(message.name):
             text = f"{message.name}: {text}"

@@ -10,7 +10,7 @@ from textual.style import Style
 
 from core import LineSource, Outline, record, visible
 from tui.finding import needle_spans
-from tui.text import term_spans
+from tui.text import term_spans, why
 from tui.widgets.json_style import json_styles
 from tui.widgets.markdown_style import line_styles
 
@@ -69,7 +69,7 @@ def drawn_line(page: Page, line: int, needle: str, style: Callable[[str], Style]
     try:
         read = source.part(line, start, LINE_LIMIT + 1) if start else source.line(line, width=LINE_LIMIT + 1)
     except OSError as error:
-        return Content.styled(f"cannot be read any more: {visible(str(error))}", style("note"))
+        return Content.styled(f"cannot be read any more: {why(error)}", style("note"))
     text = visible(read[:LINE_LIMIT].expandtabs(_TAB))
     content = Content(text)
     for first, last, kind in _parts(page, line, text) if not start else ():
