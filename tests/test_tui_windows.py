@@ -10,6 +10,7 @@ import pytest
 from textual._styles_cache import StylesCache
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets._toast import Toast
 
 from core import Memory
 from tui.notices import Notice
@@ -135,3 +136,17 @@ async def test_a_notice_that_runs_out_as_it_is_shown_does_not_stop_the_app(
         running.app.notify("too late", timeout=-1)
         await running.until(lambda: running.app.screen.query("Toast"))
         await running.until(lambda: not running.app.screen.query("Toast"))
+
+
+async def test_news_takes_the_place_of_the_news_before_it_and_of_no_warning(deck: Any, memory: Memory) -> None:
+    def toasts() -> list[str]:
+        return [toast._notification.message for toast in running.app.screen.query(Toast)]
+
+    async with deck(memory, query="needle") as running:
+        running.app.clear_notifications()
+        running.app.say("this went wrong", "warning")
+        for words in ("one", "two", "three"):
+            running.app.say(words)
+            await running.until(lambda words=words: toasts() == ["this went wrong", words])
+        running.app.say("this too", "error")
+        await running.until(lambda: toasts() == ["this went wrong", "three", "this too"])

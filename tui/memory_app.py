@@ -51,6 +51,7 @@ class MemoryApp(App[None], inherit_bindings=False):
         self._status_read = -STATUS_SECONDS
         self._status_waits = False
         self.log_lines: deque[LogLine] = deque(maxlen=1000)
+        self._news: Notice | None = None
 
     @property
     def memory(self) -> Memory:
@@ -137,9 +138,13 @@ class MemoryApp(App[None], inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """As in Textual, with a notice that cannot stop the app."""
-        left = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
-        self.post_message(Notify(Notice(message, title, severity, left, markup)))
+        """As in Textual, with a notice that cannot stop the app; news takes the place of the news before it."""
+        notice = Notice(message, title, severity, self.NOTIFICATION_TIMEOUT if timeout is None else timeout, markup)
+        if severity == "information":
+            if self._news is not None:
+                self._news.end()
+            self._news = notice
+        self.post_message(Notify(notice))
 
     @work(group="copy", exit_on_error=False)
     async def copy(self, text: str, size: int = 0) -> None:

@@ -24,6 +24,10 @@ class Notice(Notification):
     def has_expired(self) -> bool:
         return self._left <= 0
 
+    def end(self) -> None:
+        """Be gone when notices are shown the next time."""
+        self.timeout = 0
+
     @property
     def _left(self) -> float:
         return self.raised_at + self.timeout - time.time()
