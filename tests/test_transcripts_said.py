@@ -14,7 +14,7 @@ from core.sources.transcripts import reader as reading
 from core.sources.transcripts.finder import Finder
 from core.sources.transcripts.reader import SessionReader
 from core.sources.transcripts.said import READ_AT_ONCE, SaidLines
-from core.sources.transcripts.view import SHOWN_CHARACTERS
+from core.sources.transcripts.view import SAID_CHARACTERS
 
 PATH = "sessions/pi/s1.jsonl"
 SECRET = "sk-proj-abcdefghijklmnop1234567890"
@@ -63,11 +63,12 @@ def test_secrets_are_masked_also_where_a_long_message_is_cut(
     said: Callable[..., tuple[SessionReader, SaidLines]],
 ) -> None:
     _, source = said(
-        ("user", "w " * (SHOWN_CHARACTERS // 2 - 5) + SECRET), ("user", "w " * 2292 + SECRET + " x" * 9000)
+        ("user", "w " * (SAID_CHARACTERS // 2 - 5) + SECRET),
+        ("user", "w " * (SAID_CHARACTERS // 2 + 292) + SECRET + " x" * 9000),
     )
     text = "".join(piece.text for piece in source.pieces())
     assert "abcdefghij" not in text
-    assert len(source.line(1)) <= SHOWN_CHARACTERS + 10
+    assert len(source.line(1)) <= SAID_CHARACTERS + 10
 
 
 def test_only_the_lines_that_are_asked_for_are_read(said: Callable[..., tuple[SessionReader, SaidLines]]) -> None:
@@ -78,6 +79,18 @@ def test_only_the_lines_that_are_asked_for_are_read(said: Callable[..., tuple[Se
     assert source.line(500) == "User: turn 499"
     assert source.line(500) == "User: turn 499"
     assert sum(read) == source.line_bytes(500)
+
+
+def test_of_long_lines_only_so_much_is_kept(
+    said: Callable[..., tuple[SessionReader, SaidLines]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.sources.transcripts.said._CHARACTERS_KEPT", 50_000)
+    _, source = said(*(("user", f"turn {number} " + "word " * 4000) for number in range(8)))
+    lines = source.lines(1, 99)
+    assert [len(line) > 20_000 for line in lines] == [True] * 8
+    assert list(source._said) == [7, 8]
+    assert source._held == sum(map(len, source._said.values()))
+    assert source.lines(1, 99) == lines
 
 
 @pytest.mark.parametrize("size", [1, 500, 1 << 20])

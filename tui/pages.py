@@ -6,7 +6,8 @@ import tempfile
 from dataclasses import replace
 from typing import IO
 
-from core import Citation, Hit, LineSource, Memory, read_outline, record, visible
+from core import Citation, Hit, LineSource, Memory, late_regex, read_outline, record, visible
+from tui.finding import HEAD
 from tui.text import MARK_LIMIT, term_spans
 from tui.widgets.page import Page, kind_of
 
@@ -15,6 +16,9 @@ SEARCHED_LINES = 50_000
 READ_AROUND = 8 << 20
 """Bytes of records that are read before a transcript is shown, on `LINES_AROUND` lines on either side."""
 LINES_AROUND = 50
+READ_INSIDE = 64 << 20
+"""Bytes of long lines in which the cited text is looked for."""
+_SPEAKER = late_regex(r"[A-Z][a-z]+: ")
 _STEP = 1000
 KNOWN_BY = 12
 """Characters of a line that are enough to know it again."""
@@ -72,20 +76,21 @@ def open_page(memory: Memory, target: Target, shown_now: Page | None = None) -> 
     else:
         source = memory.lines(target.path)
         outline = read_outline(source) if kind == "markdown" and source.size <= OUTLINED_AT_ONCE else None
-    moved = _moved(source, target)
-    _read_around(source, (target.best or 1) + (moved or 0))
-    by = moved or 0
+    anchor = _anchor(source, target)
+    by, offset = anchor or (0, 0)
+    _read_around(source, (target.best or 1) + by)
     page = Page(
         source=source,
         path=target.path,
         first=target.first + by if target.first else 0,
         last=target.last + by if target.first else 0,
         best=target.best + by if target.best else 0,
+        offset=offset,
         terms=target.terms,
         outline=outline,
         kind=kind,
     )
-    return Opened(page, by, moved is None)
+    return Opened(page, by, anchor is None)
 
 
 def told_page(path: str, words: str) -> Page:
@@ -147,33 +152,83 @@ def write_masked(memory: Memory, path: str) -> IO[str]:
     return written
 
 
-def _moved(source: LineSource, target: Target) -> int | None:
-    """By how many lines the cited text moved: 0 while it is in place, None when it is nowhere near.
+def _anchor(source: LineSource, target: Target) -> tuple[int, int] | None:
+    """By how many lines the cited text moved, and how many bytes into a long best line it stands; None if nowhere near.
 
-    It is in place when the best line still has a word of the query. Otherwise the text is known by a line of the
-    snippet: the one that has a word of the query, or without any the longest.
+    It is in place when the best line still has a word of the query, or where that is long the text of the snippet.
+    Otherwise the text is known by a line of the snippet: the one that has a word of the query, or without any the
+    longest.
     """
     inner = [line.strip() for line in target.snippet.strip("…\n ").split("\n")]
+    if target.path.startswith("sessions/"):
+        # Each line of a message that was wrapped says who speaks; on the message's own line that stands once.
+        inner = [line.partition(": ")[2] if _SPEAKER.match(line) else line for line in inner]
     longest = max(inner, key=len, default="")
-    if not target.first or not longest or _has_term(source.line(target.best, width=MARK_LIMIT), target.terms):
-        return 0
+    if not target.first or not longest:
+        return 0, 0
     probe = next((line for line in inner if _has_term(line, target.terms)), "")
     known = len(probe) >= KNOWN_BY
     probe = probe if known else longest
+    is_long = source.line_bytes(target.best) > MARK_LIMIT
+    if is_long and (offset := _inside(source, target.best, probe, target.terms)) is not None:
+        return 0, offset
+    if _has_term(source.line(target.best, width=MARK_LIMIT), target.terms):
+        return 0, 0
     cited = source.lines(target.first, target.last - target.first + 1, width=MARK_LIMIT)
     if not known and any(probe in text for text in cited):
-        return 0
-    start = max(1, target.best - SEARCHED_LINES)
-    places = [
-        number
-        for begin in range(start, start + 2 * SEARCHED_LINES, _STEP)
-        for number, text in enumerate(source.lines(begin, _STEP, width=MARK_LIMIT), begin)
-        if probe in text
-    ]
-    if not places:
+        return 0, 0
+    moved = _moved_by(source, probe, target.best if known else target.first, target.best)
+    if moved is None:
         return None
-    expected = target.best if known else target.first
-    return min(places, key=lambda line: abs(line - expected)) - expected
+    line = target.best + moved
+    far = source.line_bytes(line) > MARK_LIMIT
+    return moved, (_inside(source, line, probe, target.terms) or 0) if far else 0
+
+
+def _moved_by(source: LineSource, probe: str, expected: int, near: int) -> int | None:
+    """How far from where it is expected the nearest line is that holds a text; long lines are looked at last."""
+    start = max(1, near - SEARCHED_LINES)
+    places: list[int] = []
+    long_lines: list[int] = []
+    for begin in range(start, start + 2 * SEARCHED_LINES, _STEP):
+        for number, text in enumerate(source.lines(begin, _STEP, width=MARK_LIMIT), begin):
+            if probe in text:
+                places.append(number)
+            elif len(text) == MARK_LIMIT:
+                long_lines.append(number)
+    if not places:
+        room = READ_INSIDE
+        for number in sorted(long_lines, key=lambda line: abs(line - expected)):
+            room -= source.line_bytes(number)
+            if room < 0:
+                break
+            if _inside(source, number, probe, ()) is not None:
+                places.append(number)
+                break
+    return min(places, key=lambda line: abs(line - expected)) - expected if places else None
+
+
+def _inside(source: LineSource, line: int, probe: str, terms: tuple[str, ...]) -> int | None:
+    """How many bytes into a line the first of the words in a text stand that it holds; 0 near its start, None without.
+
+    Of a line that is longer than `READ_INSIDE` only so much is read: the rest counts as if it held the text.
+    """
+    spans = term_spans(probe, terms)
+    into = spans[0][0] if spans else 0
+    before, before_offset, column, read = "", 0, 0, 0
+    for piece in source.pieces(line, line):
+        text = before + piece.text
+        at = text.find(probe)
+        if at >= 0:
+            if column - len(before) + at + into < HEAD:
+                return 0
+            return source.offset_of(line, before_offset if before else piece.offset, at + into)
+        column += len(piece.text)
+        read += piece.size
+        if read >= READ_INSIDE:
+            return 0
+        before, before_offset = piece.text, piece.offset
+    return None
 
 
 def _has_term(text: str, terms: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ from core.sources.transcripts.model import Kind, Message, Part, Role, Session
 from core.sources.transcripts.pick import Picker
 from core.sources.transcripts.ranges import StoredLine, stored_lines
 from core.sources.transcripts.render import LABELS, WRAP, said_by_line
-from core.sources.transcripts.view import RAW_CHARACTERS, SHOWN_CHARACTERS, SessionView
+from core.sources.transcripts.view import RAW_CHARACTERS, SAID_CHARACTERS, SessionView
 from core.store.document_reader import StoredDocument
 from core.sync.growth import KeptSession, details_of
 
@@ -40,7 +40,7 @@ def kept_view(kept: KeptSession, redact: Redactor) -> KeptView:
 
 def kept_by_line(kept: KeptSession, redact: Redactor, roles: Iterable[Role]) -> list[str]:
     """What the index kept of these roles, on each physical line as one line of text."""
-    return said_by_line(_messages(stored_lines(kept.chunks)), redact, roles, SHOWN_CHARACTERS)
+    return said_by_line(_messages(stored_lines(kept.chunks)), redact, roles, SAID_CHARACTERS)
 
 
 def _messages(lines: Iterable[StoredLine]) -> Iterator[Message]:

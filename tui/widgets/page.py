@@ -36,6 +36,7 @@ def kind_of(path: str) -> Kind:
 class Page:
     """A document, its cited lines (1-based, inclusive; 0 for none) and the one that matches best.
 
+    `offset` is how many bytes into a long best line what was found stands; 0 near its start.
     `outline` is None until it was read, and for what has none. `is_told`: the text is what is said of the document, and
     not the document's own.
     """
@@ -45,14 +46,15 @@ class Page:
     first: int = 0
     last: int = 0
     best: int = 0
+    offset: int = 0
     terms: tuple[str, ...] = ()
     outline: Outline | None = None
     kind: Kind = "markdown"
     is_told: bool = False
 
     @property
-    def place(self) -> tuple[str, int, int, int]:
-        return self.path, self.first, self.last, self.best
+    def place(self) -> tuple[str, int, int, int, int]:
+        return self.path, self.first, self.last, self.best, self.offset
 
     def trail(self, line: int) -> tuple[str, ...]:
         """The headings that a line stands under, outermost first."""

@@ -131,7 +131,7 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
         Where words are marked, the row comes into view that has them.
         """
-        if offset or self._offset:
+        if offset or self._offset or (self.page is not None and self.page.offset):
             self._forget()
         self.pointed, self._offset = min(max(line, 1), self._line_count), offset
         row = self._row_with_needle(self.pointed)
@@ -175,9 +175,10 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
 
     def mark_words(self, needle: str) -> None:
         """Mark words wherever they stand; "" takes the marks away."""
+        pointed = self.pointed
         if not needle:
             self.pointed, self._offset = 0, 0
-        if needle != self.needle:
+        if needle != self.needle or pointed != self.pointed:
             self.needle = needle
             self._forget()
             self.refresh()
@@ -290,13 +291,17 @@ class Preview(ScrollView, can_focus=True, inherit_bindings=False):
             self.wanted.add(index + 1)
             self.post_message(self.Wanted(self))
             return [Content.styled("…", self._style("note"))]
-        content = drawn_line(
-            self.page, index + 1, self.needle, self._style, self._offset if index + 1 == self.pointed else 0
-        )
+        content = drawn_line(self.page, index + 1, self.needle, self._style, self._offset_in(index + 1))
         width = max(self.scrollable_content_region.width - self._gutter, 4)
         rows = content.wrap(width) if self.wrap and content.cell_length > width else [content]
         self._rows[index] = rows
         return rows
+
+    def _offset_in(self, line: int) -> int:
+        """How many bytes into a line what is drawn of it begins, or nearly so."""
+        if line == self.pointed:
+            return self._offset
+        return self.page.offset if self.page is not None and line == self.page.best else 0
 
     def _lines_in_view(self) -> set[int]:
         return {line for line, _, _ in self._page_rows()}

@@ -23,12 +23,21 @@ from core.sources.transcripts.reading import PARSERS, ResumePoint, SessionReadin
 from core.sources.transcripts.records import Line, Read, cut_base64, lines_of
 from core.sources.transcripts.render import message_lines, said_by_line
 from core.sources.transcripts.said import SaidLines
-from core.sources.transcripts.view import HELD_CHARACTERS, LEAN_CHARACTERS, MARGIN, SHOWN_CHARACTERS, SessionView
+from core.sources.transcripts.view import (
+    HELD_CHARACTERS,
+    LEAN_CHARACTERS,
+    MARGIN,
+    SAID_CHARACTERS,
+    SHOWN_CHARACTERS,
+    SessionView,
+)
 from core.text.lines import LineSource
 from core.types import GetResult, StatKey
 
 _SMALL_FILE = 8 << 20
 _SMALL_STORE = 4000
+_SAID_HELD = 32_000_000
+"""Characters of all that was said in a transcript, after which only the beginnings of messages are read."""
 """Events of a store's session."""
 _VIEWS_KEPT = 3
 _HELD_WHEN_GROWN = 1_000_000
@@ -136,9 +145,9 @@ class SessionReader:
         """What one line tells by itself."""
         lines = (line._replace(ended=True) for line in lines_of(read))
         messages = read_lines(PARSERS[found.dialect](self._roles), lines, growing=False).messages
-        most = SHOWN_CHARACTERS + MARGIN
+        most = SAID_CHARACTERS + MARGIN
         short = (_always_active(message) if len(message.text) <= most else _cut(message, most) for message in messages)
-        return " ".join(said_by_line(short, self._redact, self._roles, SHOWN_CHARACTERS))
+        return " ".join(said_by_line(short, self._redact, self._roles, SAID_CHARACTERS))
 
     def said_by_line(self, path: str) -> list[str]:
         """What was said on each physical line of a session, masked, as one line of text each; "" where nothing was.
@@ -146,9 +155,9 @@ class SessionReader:
         Raises OSError.
         """
         whole = replace(self.find(path), origins=())
-        keep = Keep(SHOWN_CHARACTERS + MARGIN, 1 << 62)
+        keep = Keep(SAID_CHARACTERS + MARGIN, _SAID_HELD, SHOWN_CHARACTERS + MARGIN)
         read = SessionSource().read(whole, self._roles, keep=keep)
-        return said_by_line(read.reading.messages, self._redact, self._roles, SHOWN_CHARACTERS)
+        return said_by_line(read.reading.messages, self._redact, self._roles, SAID_CHARACTERS)
 
     def render_range(
         self,

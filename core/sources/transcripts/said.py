@@ -11,16 +11,18 @@ from core.text.lines import LineSource, Piece, split_lines
 READ_AT_ONCE = 16 << 10
 """Bytes of a record that may be read while a screen is drawn."""
 _LINES_KEPT = 2048
+_CHARACTERS_KEPT = 8_000_000
 
 Read = Callable[[int], bytes]
 Say = Callable[[Read], str]
 
 
 class SaidLines(LineSource):
-    """What `say` makes of the bytes of each line. Of what was read some thousand lines are kept."""
+    """What `say` makes of the bytes of each line. Of what was read some thousand lines, or some MB, are kept."""
 
     _say: Say
     _said: OrderedDict[int, str]
+    _held: int
 
     @classmethod
     def over(cls, path: Path, say: Say) -> SaidLines:
@@ -28,6 +30,7 @@ class SaidLines(LineSource):
         source = cls.open(path)
         source._say = say
         source._said = OrderedDict()
+        source._held = 0
         return source
 
     def ready(self, number: int) -> bool:
@@ -41,8 +44,9 @@ class SaidLines(LineSource):
                 text = self._make(number)
             finally:  # What cannot be read is not tried again for each drawing.
                 self._said[number] = text
-                while len(self._said) > _LINES_KEPT:
-                    self._said.popitem(last=False)
+                self._held += len(text)
+                while len(self._said) > _LINES_KEPT or (self._held > _CHARACTERS_KEPT and len(self._said) > 1):
+                    self._held -= len(self._said.popitem(last=False)[1])
         return text[:width]
 
     def lines(self, start: int, count: int, *, width: int | None = None) -> list[str]:

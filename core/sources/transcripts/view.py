@@ -19,6 +19,8 @@ from core.text.lines import scrub
 
 SHOWN_CHARACTERS = 4000
 """Of a message so much is shown at first; the whole is read when it is asked for."""
+SAID_CHARACTERS = 200_000
+"""Of a message so much stands on its line where a transcript is read by lines."""
 MARGIN = 600
 """So much more is kept where text is cut before it is masked, so that no half of a secret is shown."""
 HELD_CHARACTERS = 12_000_000
