@@ -6,8 +6,9 @@ import tempfile
 from dataclasses import replace
 from typing import IO
 
-from core import Citation, Hit, LineSource, Memory, late_regex, read_outline, record, visible
+from core import Citation, Hit, LineSource, Memory, read_outline, record, visible
 from tui.finding import HEAD
+from tui.landing import probe_of, snippet_lines
 from tui.text import MARK_LIMIT, term_spans
 from tui.widgets.page import Page, kind_of
 
@@ -18,10 +19,7 @@ READ_AROUND = 8 << 20
 LINES_AROUND = 50
 READ_INSIDE = 64 << 20
 """Bytes of long lines in which the cited text is looked for."""
-_SPEAKER = late_regex(r"[A-Z][a-z]+: ")
 _STEP = 1000
-KNOWN_BY = 12
-"""Characters of a line that are enough to know it again."""
 OUTLINED_AT_ONCE = 1 << 20
 """Bytes of a document whose outline is read before it is shown; that of a larger one follows."""
 
@@ -159,16 +157,10 @@ def _anchor(source: LineSource, target: Target) -> tuple[int, int] | None:
     Otherwise the text is known by a line of the snippet: the one that has a word of the query, or without any the
     longest.
     """
-    inner = [line.strip() for line in target.snippet.strip("…\n ").split("\n")]
-    if target.path.startswith("sessions/"):
-        # Each line of a message that was wrapped says who speaks; on the message's own line that stands once.
-        inner = [line.partition(": ")[2] if _SPEAKER.match(line) else line for line in inner]
-    longest = max(inner, key=len, default="")
-    if not target.first or not longest:
+    inner = snippet_lines(target.snippet, spoken=target.path.startswith("sessions/"))
+    probe, known = probe_of(inner, target.terms)
+    if not target.first or not probe:
         return 0, 0
-    probe = next((line for line in inner if _has_term(line, target.terms)), "")
-    known = len(probe) >= KNOWN_BY
-    probe = probe if known else longest
     is_long = source.line_bytes(target.best) > MARK_LIMIT
     if is_long and (offset := _inside(source, target.best, probe, target.terms)) is not None:
         return 0, offset

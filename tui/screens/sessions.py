@@ -136,6 +136,7 @@ class SessionsScreen(SplitScreen[SessionRow], ListingScreen):
         if family is not None:
             self.opened.add(family.row.path)
         self.open(hit.path, hit.line)
+        self.talk.terms, self.landing = result.terms, hit
         self.talk.cite(hit.start_line, hit.end_line)
         self.find(result.query, mode, result.filters, go=False)
         if self.families:

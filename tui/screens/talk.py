@@ -7,8 +7,9 @@ import threading
 
 from textual import work
 
-from core import MemdeckError, SearchCancelled, SearchMode
+from core import Hit, MemdeckError, SearchCancelled, SearchMode
 from tui.finding import line_range
+from tui.landing import row_of_snippet, row_of_word
 from tui.screens.transcript import ROLES, TranscriptScreen, nearest
 from tui.text import why
 from tui.trail import Trail, request_within
@@ -137,7 +138,41 @@ class TalkScreen(TranscriptScreen):
             self.deck.say(f"not found in what is indexed of this transcript: {trail.sought}")
         else:
             self.talk.cite(hit.start_line, hit.end_line)
+            self.landing = hit
             self.jump(hit.line)
+            self.land()
+
+    @work(exclusive=True, group="landing", exit_on_error=False)
+    async def land(self) -> None:
+        """Bring the words of the hit that is gone to into view; a message is shown whole if they stand further on."""
+        hit, talk = self.landing, self.talk
+        while hit is not None and (view := self.view) is not None and (seq := talk.current_seq) is not None:
+            first, last = view.place(seq)
+            if not first <= hit.line <= last:
+                return
+            try:
+                message = await asyncio.to_thread(view.message, seq)
+                cut = message.cut
+                whole = await asyncio.to_thread(view.whole, seq, WHOLE_CHARACTERS) if cut else message.text
+            except (MemdeckError, OSError, IndexError):
+                return  # the message says so itself
+            if view is self.view and seq == talk.current_seq and hit is self.landing:
+                self.landing = None
+                self._show_words(hit, seq, whole)
+                return
+            hit = self.landing
+
+    def _show_words(self, hit: Hit, seq: int, whole: str) -> None:
+        talk = self.talk
+        talk.loaded({seq: ""})
+        row = row_of_snippet(talk.current_rows, hit.snippet, talk.terms)
+        if row is None and not talk.is_whole(seq) and row_of_snippet([whole], hit.snippet, talk.terms) is not None:
+            talk.show_whole(seq, whole)
+            row = row_of_snippet(talk.current_rows, hit.snippet, talk.terms)
+        if row is None:
+            row = row_of_word(talk.current_rows, talk.terms)
+        if row is not None:
+            talk.show_row(row)
 
     def _place(self) -> tuple[int, int]:
         """The lines of the message under the cursor."""

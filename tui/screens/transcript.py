@@ -11,7 +11,7 @@ from textual import work
 from textual.reactive import var
 from textual.timer import Timer
 
-from core import MemdeckError, SessionView, SyncCancelled
+from core import Hit, MemdeckError, SessionView, SyncCancelled
 from tui.screens.base import DeckScreen
 from tui.text import why
 from tui.trail import Trail
@@ -47,6 +47,8 @@ class TranscriptScreen(DeckScreen):
         self.view: SessionView | None = None
         self.trail: Trail | None = None
         self.trouble = ""
+        self.landing: Hit | None = None
+        """A hit that is gone to, until its message is under the cursor."""
         self.added = 0
         self.finding = ""
         self.is_reading = False
@@ -80,6 +82,10 @@ class TranscriptScreen(DeckScreen):
         """Have the messages on the screen and in focus."""
         raise NotImplementedError
 
+    def land(self) -> object:
+        """Bring the words of the hit that is gone to into view."""
+        raise NotImplementedError
+
     def on_mount(self) -> None:
         self.set_interval(FOLLOW_SECONDS, self.follow_file)
 
@@ -96,7 +102,7 @@ class TranscriptScreen(DeckScreen):
             self._cancel = threading.Event()
             self.is_reading = False
             self.path, self.view, self.trail, self.trouble, self.added = path, None, None, "", 0
-            self.finding = ""
+            self.finding, self.landing = "", None
             self.talk.terms = ()
             self.talk.cite(0, 0)
             self.workers.cancel_group(self, "whole")
@@ -140,6 +146,7 @@ class TranscriptScreen(DeckScreen):
         self.talk.show(view, items, at=0 if seq is None else nearest(items, seq))
         self.entitle()
         self.show_record()
+        self.land()
         if view.is_part and not self.is_reading:
             self.read_whole(path)
 

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from core import MemdeckError, SessionView, record, visible
+from tui.row_steps import back
 from tui.text import fitted, shown, term_spans, why
 from tui.widgets.block_view import BlockView
 from tui.wrapping import wrapped
@@ -184,6 +185,17 @@ class MessageView(BlockView[Row]):
             self.current = min(max(index, 0), len(self.items) - 1)
             self._drawn = None
             self.show_block(self.current)
+
+    def show_row(self, number: int) -> None:
+        """Bring a row of the message under the cursor into view."""
+        if not any((block, row) == (self.current, number) for block, row, _ in self.in_view()):
+            self.place(*back(self.rows_of, (self.current, number), self.height // 3))
+
+    @property
+    def current_rows(self) -> list[str]:
+        """The text of the message under the cursor, row by row; "" for rows of another kind."""
+        rows = self.rows_of(self.current) if self.items else ()
+        return [row.text if row.kind == "text" else "" for row in rows]
 
     def _read_on(self) -> None:
         seen = [number for block, number, _ in self.in_view() if block == self.current]
