@@ -87,7 +87,9 @@ class MemoryApp(App[None], inherit_bindings=False):
         if self._status_waits:
             return
         self._status_waits = True
-        pause = BUSY_STATUS_SECONDS if self.state.busy else STATUS_SECONDS
+        status = self.state.status
+        knows_files = status is not None and status.files > 0
+        pause = BUSY_STATUS_SECONDS if self.state.busy and knows_files else STATUS_SECONDS
         await asyncio.sleep(max(0.0, self._status_read + pause - time.monotonic()))
         self._status_waits = False
         await self._read_status()

@@ -36,9 +36,9 @@ from core.types import GetResult, StatKey
 
 _SMALL_FILE = 8 << 20
 _SMALL_STORE = 4000
+"""Events of a store's session."""
 _SAID_HELD = 32_000_000
 """Characters of all that was said in a transcript, after which only the beginnings of messages are read."""
-"""Events of a store's session."""
 _VIEWS_KEPT = 3
 _HELD_WHEN_GROWN = 1_000_000
 _PART_LINES = 240
