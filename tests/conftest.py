@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from tests.pictures import Album
     from tui.app import MemdeckApp
 
-# No test asserts an absolute time, and the first example pays for imports.
-settings.register_profile("memdeck", deadline=None)
+# No test asserts an absolute time, and the first example pays for imports. What passes here passes everywhere; others
+# than these examples are tried by hand: pytest --hypothesis-profile=explore.
+settings.register_profile("memdeck", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("memdeck")
 
 KEPT = ("MEMDECK_OPS", "MEMDECK_KILLS", "MEMDECK_SEED")

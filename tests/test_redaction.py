@@ -203,6 +203,9 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES).map("".join))
 @example("Bearer token=aB3dE5fG7hI9jK1l")
+@example('token=\\"aaaaaaaapassword: ')
+@example("Bearer token=token=9key=9.")
+@example("password: _:&sk-Z-atoken==")
 def test_any_text_is_taken(text: str) -> None:
     once = redact(text)
 

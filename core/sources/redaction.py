@@ -12,7 +12,8 @@ from core.sources.redaction_tokens import token_secrets
 REDACTION_VERSION = "2"
 
 _SHORT = 18
-_MASKED = re.compile(r"\S{6}…\S{4}|\*{3,}")
+_MASKED = re.compile(r".{6}….{4}|\*{3,}", re.S)
+_PASSES = 8
 _WINDOW = 256 << 10
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -39,7 +40,15 @@ class Redactor:
         self.version = hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
 
     def __call__(self, text: str) -> str:
-        """`text` with its secrets masked."""
+        """`text` with its secrets masked: what masking uncovers, where secrets of two kinds meet, is masked too."""
+        for _ in range(_PASSES):
+            masked = self._once(text)
+            if masked == text:
+                break
+            text = masked
+        return text
+
+    def _once(self, text: str) -> str:
         spans = [*field_secrets(text, _lowered(text)), *token_secrets(text)]
         for pattern in self._patterns:
             spans.extend(_pattern_secrets(pattern, text))
