@@ -68,12 +68,17 @@ def line_with(running: Any, text: str) -> str:
     return next((line for line in running.lines() if text in line), "")
 
 
-async def test_the_tree_has_all_that_is_indexed_failed_skipped_and_ignored(
-    deck: Any, memory: Memory, failing: list[str]
-) -> None:
+async def fail_at_a(memory: Memory, failing: list[str]) -> None:
+    """A sync that cannot read a file that has changed."""
     failing.append("a.md")
     (memory.workspace / "memory/a.md").write_text("# A\n\nchanged\n")
     await asyncio.to_thread(memory.sync)
+
+
+async def test_the_tree_has_all_that_is_indexed_failed_skipped_and_ignored(
+    deck: Any, memory: Memory, failing: list[str]
+) -> None:
+    await fail_at_a(memory, failing)
     async with deck(memory, size=(80, 40)) as running:
         await on_files(running)
         assert keys_of(running) == [
@@ -109,9 +114,7 @@ async def test_the_file_under_the_cursor_is_previewed(deck: Any, memory: Memory)
 async def test_a_failed_file_and_a_folder_have_a_page_that_says_what_is_known(
     deck: Any, memory: Memory, failing: list[str]
 ) -> None:
-    failing.append("a.md")
-    (memory.workspace / "memory/a.md").write_text("# A\n\nchanged\n")
-    await asyncio.to_thread(memory.sync)
+    await fail_at_a(memory, failing)
     async with deck(memory, size=(100, 40)) as running:
         await on_files(running)
         await go_to(running, "memory/a.md")
@@ -202,9 +205,7 @@ async def test_one_key_reads_a_file_again_and_says_what_came_of_it(deck: Any, me
 
 
 async def test_a_failed_file_is_tried_again_by_the_same_key(deck: Any, memory: Memory, failing: list[str]) -> None:
-    failing.append("a.md")
-    (memory.workspace / "memory/a.md").write_text("# A\n\nchanged\n")
-    await asyncio.to_thread(memory.sync)
+    await fail_at_a(memory, failing)
     async with deck(memory) as running:
         await on_files(running)
         await go_to(running, "memory/a.md")
@@ -220,9 +221,7 @@ async def test_a_failed_file_is_tried_again_by_the_same_key(deck: Any, memory: M
 async def test_a_file_that_can_be_read_again_is_shown_in_place_of_what_was_said_of_it(
     deck: Any, memory: Memory, failing: list[str]
 ) -> None:
-    failing.append("a.md")
-    (memory.workspace / "memory/a.md").write_text("# A\n\nchanged\n")
-    await asyncio.to_thread(memory.sync)
+    await fail_at_a(memory, failing)
     async with deck(memory) as running:
         await on_files(running)
         await go_to(running, "memory/a.md")

@@ -166,8 +166,8 @@ def _anchor(source: LineSource, target: Target) -> tuple[int, int] | None:
         return 0, offset
     if _has_term(source.line(target.best, width=MARK_LIMIT), target.terms):
         return 0, 0
-    cited = source.lines(target.first, target.last - target.first + 1, width=MARK_LIMIT)
-    if not known and any(probe in text for text in cited):
+    count = target.last - target.first + 1
+    if not known and any(probe in text for text in source.lines(target.first, count, width=MARK_LIMIT)):
         return 0, 0
     moved = _moved_by(source, probe, target.best if known else target.first, target.best)
     if moved is None:

@@ -12,7 +12,7 @@ from core.sources.redaction_tokens import token_secrets
 REDACTION_VERSION = "2"
 
 _SHORT = 18
-_MASKED = re.compile(r".{6}….{4}|\*{3,}", re.S)
+_MASKED = re.compile(r"\S{6}…\S{4}|\*{3,}")
 _PASSES = 8
 _WINDOW = 256 << 10
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
